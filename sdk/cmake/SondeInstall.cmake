@@ -53,6 +53,7 @@ install(FILES
   DESTINATION ${SONDE_INSTALL_CMAKE_DIR} COMPONENT development)
 
 file(RELATIVE_PATH SONDE_PC_UP /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+string(REGEX REPLACE "/$" "" SONDE_PC_UP "${SONDE_PC_UP}")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/sonde.pc.in ${PROJECT_BINARY_DIR}/sonde.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/sonde.pc
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)

@@ -7,6 +7,10 @@
 # always there. A test whose LIBS are only sonde_core, sonde_store and sonde_layout (or that says SANITIZED) belongs to the
 # target `sanitized_tests`, which tests/run.sh builds once with ASan + UBSan and once with TSan; there an executable is
 # one ctest test.
+#
+#   sonde_add_fuzzer(NAME SOURCES file... [LIBS target...])
+#
+# makes bin/fuzz/NAME, a libFuzzer executable (preset fuzz), with its seeds in the folder NAME.corpus beside the caller.
 include_guard(GLOBAL)
 include(GoogleTest)
 
@@ -63,4 +67,19 @@ function(sonde_add_test name)
     add_dependencies(sanitized_tests ${target})
     set_property(GLOBAL APPEND PROPERTY SONDE_SANITIZED_TESTS ${name})
   endif()
+endfunction()
+
+function(sonde_add_fuzzer name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
+  if(NOT SONDE_BUILD_FUZZERS)
+    return()
+  endif()
+  set(target sonde_fuzz_${name})
+  add_executable(${target} ${arg_SOURCES})
+  set_target_properties(${target} PROPERTIES
+    OUTPUT_NAME ${name}
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/fuzz)
+  target_link_libraries(${target} PRIVATE ${arg_LIBS} sonde_headers Threads::Threads)
+  target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+  set_property(GLOBAL APPEND PROPERTY SONDE_FUZZERS ${target})
 endfunction()

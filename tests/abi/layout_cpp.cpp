@@ -1,0 +1,2 @@
+// The same assertions, as C++20.
+#include "layout.c"
