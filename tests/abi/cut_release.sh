@@ -24,11 +24,18 @@ mkdir -p "$work/release/include"
 (cd "$top/include" && find sonde \( -name '*.h' -o -name '*.hpp' \) -print0 | xargs -0 cp --parents -t "$work/release/include")
 
 describe() { # file description
-  abidw --headers-dir "$work/release/include" --no-show-locs --no-corpus-path --no-comp-dir-path \
+  abidw --exported-interfaces-only --no-show-locs --no-corpus-path --no-comp-dir-path \
     --out-file "$2" "$1"
 }
 describe "$build/lib/libsonde.so" "$work/release/libsonde.abi"
 describe "$build/lib/libsonde_witness.so" "$work/release/witness.abi"
+structs=$(sed -n 's/^SONDE_EXPORTED void witness_\(.*\)(.*/\1/p' "$build/tests/abi/witness.c")
+for struct in $structs; do
+  if ! grep -Eq "<(class|union)-decl name='$struct' size" "$work/release/witness.abi"; then
+    echo "the description of the witness library lacks $struct" >&2
+    exit 1
+  fi
+done
 
 cc -std=c11 -O2 -shared -fPIC -fvisibility=hidden -Wl,-z,defs -Wl,--build-id=none \
   -Wl,--version-script="$top/sdk/cmake/sonde_plugin.map" -I"$work/release/include" \
