@@ -1,0 +1,193 @@
+"""Counts of what a capture holds, from the records that `sonde dump --format json` prints.
+
+The result has the shape that the programs of this folder print, so the two can be compared
+member by member:
+
+    kernels      {name: count}              names as recorded, see names.py for comparing them
+    copies       {direction: {count, bytes}}    direction as "HtoD", "DtoH", "DtoD", ...
+    sets         {count, bytes}
+    allocations  {kind: {count, bytes}}     device, pinned, managed, ..., stream_ordered
+    frees        {kind: {count, bytes}}     bytes 0: a free names an address only
+    calls        {function: count}          calls of the CUDA runtime, version suffixes removed
+    ranges       {domain: {push, pop, start, end, mark}}
+    graph_kernels, lost, notes              kernels that came from graphs; losses; the capture's notes
+"""
+
+import json
+import re
+import subprocess
+
+# Words for SONDE_COPY_* and SONDE_MEMORY_* (include/sonde/spaces/device.h), by number.
+COPY_DIRECTIONS = (
+    "other", "HtoD", "DtoH", "DtoD", "HtoH", "PtoP", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA",
+)  # fmt: skip
+_PLACES = {"host": "H", "device": "D", "peer": "P", "array": "A"}
+MEMORY_KINDS = (
+    "unknown", "pageable", "pinned", "device", "array", "managed", "device_static",
+    "managed_static",
+)  # fmt: skip
+RANGE_WORDS = {
+    "scope_push": "push",
+    "scope_pop": "pop",
+    "range_start": "start",
+    "range_end": "end",
+    "mark": "mark",
+}
+_CALL_SUFFIX = re.compile(r"(_ptsz|_ptds|_v\d+)+$")
+
+
+class DumpError(Exception):
+    """The dump could not be made or read; the message says which line or command."""
+
+
+def copy_direction(kind):
+    """`HtoD` and so on, from the number or the schema's word for it."""
+    if isinstance(kind, int):
+        return COPY_DIRECTIONS[kind] if kind < len(COPY_DIRECTIONS) else "other"
+    match = re.fullmatch(r"(host|device|peer|array)_to_(host|device|peer|array)", str(kind))
+    return f"{_PLACES[match.group(1)]}to{_PLACES[match.group(2)]}" if match else "other"
+
+
+def memory_kind(kind):
+    if isinstance(kind, int):
+        return MEMORY_KINDS[kind] if kind < len(MEMORY_KINDS) else "unknown"
+    return str(kind)
+
+
+def has_first_flag(flags, word):
+    """True when bit 0 is set, whether flags are a number, words joined by '|', or a list."""
+    if isinstance(flags, int):
+        return bool(flags & 1)
+    words = flags if isinstance(flags, list) else re.split(r"[|,\s]+", str(flags or ""))
+    return word in words
+
+
+def domain_name(domain):
+    """`default` for ranges outside of any domain, otherwise the program's name for the domain."""
+    if domain.startswith("nvtx:"):
+        domain = domain[len("nvtx:") :]
+    return domain if domain not in ("", "nvtx") else "default"
+
+
+def empty_counts():
+    return {
+        "kernels": {},
+        "copies": {},
+        "sets": {"count": 0, "bytes": 0},
+        "allocations": {},
+        "frees": {},
+        "calls": {},
+        "ranges": {},
+        "graph_kernels": 0,
+        "records": 0,
+        "lost": 0,
+        "notes": [],
+        "processes": [],
+    }
+
+
+def _increase(table, key, amount=1):
+    table[key] = table.get(key, 0) + amount
+
+
+def _add_amount(table, key, bytes_of_one):
+    entry = table.setdefault(key, {"count": 0, "bytes": 0})
+    entry["count"] += 1
+    entry["bytes"] += bytes_of_one
+
+
+def _add_device(counts, kind, record):
+    if kind == "kernel":
+        _increase(counts["kernels"], record["name"])
+        if record.get("graph_exec") or record.get("graph_node"):
+            counts["graph_kernels"] += 1
+    elif kind == "copy":
+        _add_amount(counts["copies"], copy_direction(record["kind"]), record["bytes"])
+    elif kind == "set":
+        counts["sets"]["count"] += 1
+        counts["sets"]["bytes"] += record["bytes"]
+
+
+def _add_memory(counts, kind, record):
+    if kind not in ("allocate", "free"):
+        return
+    name = memory_kind(record.get("kind", 0))
+    if has_first_flag(record.get("flags", 0), "stream_ordered"):
+        name = "stream_ordered"
+    if kind == "allocate":
+        _add_amount(counts["allocations"], name, record["bytes"])
+    else:
+        _add_amount(counts["frees"], name, 0)
+
+
+def _add_host(counts, kind, record):
+    if kind in ("call", "call_begin") and "runtime" in record.get("domain", ""):
+        _increase(counts["calls"], _CALL_SUFFIX.sub("", record["function"]))
+
+
+def _add_framework(counts, kind, record):
+    if kind in RANGE_WORDS:
+        domain = counts["ranges"].setdefault(domain_name(record.get("domain", "")), {})
+        _increase(domain, RANGE_WORDS[kind])
+
+
+def _add_session(counts, kind, record):
+    if kind == "start":
+        counts["processes"].append(record.get("process", 0))
+    elif kind == "loss":
+        counts["lost"] += record.get("records", 0)
+    elif kind == "note":
+        counts["notes"].append(record.get("text", ""))
+
+
+_ADDERS = {
+    "device": _add_device,
+    "memory": _add_memory,
+    "host": _add_host,
+    "framework": _add_framework,
+    "session": _add_session,
+}
+
+
+def add_record(counts, record):
+    """Adds one record, an object with `space`, `type` and the fields of the schema."""
+    if not isinstance(record, dict):
+        raise TypeError("a record is an object")
+    if isinstance(record.get("fields"), dict):
+        record = {**record, **record["fields"]}
+    space = record["space"]
+    if space.startswith("sonde."):
+        space = space[len("sonde.") :]
+    counts["records"] += 1
+    adder = _ADDERS.get(space)
+    if adder is not None:
+        adder(counts, record["type"], record)
+
+
+def counts_of_lines(lines, source="dump"):
+    counts = empty_counts()
+    for number, line in enumerate(lines, start=1):
+        line = line.strip()
+        if not line:
+            continue
+        try:
+            add_record(counts, json.loads(line))
+        except (ValueError, KeyError, TypeError) as error:
+            raise DumpError(f"{source}, line {number}: {error!r} in {line[:200]}") from error
+    return counts
+
+
+def counts_of_capture(sonde, path):
+    """Runs `sonde dump` on a capture file or run directory and counts its records."""
+    command = [sonde, "dump", str(path), "--format", "json"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, encoding="utf-8", errors="replace"
+    ) as process:
+        try:
+            counts = counts_of_lines(process.stdout, " ".join(command))
+        except DumpError:
+            process.kill()
+            raise
+    if process.returncode != 0:
+        raise DumpError(f"{' '.join(command)} ended with exit code {process.returncode}")
+    return counts

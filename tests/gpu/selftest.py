@@ -1,0 +1,457 @@
+#!/usr/bin/env python3
+"""Checks the counting, comparing and statistics of this folder without a GPU.
+
+    python3 selftest.py
+
+Exit code 0 when every check holds. Expected values are counted or calculated by hand in the
+checks themselves.
+"""
+
+import contextlib
+import io
+import json
+import pathlib
+import random
+import stat
+import sys
+import tempfile
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE / "programs"), str(HERE / "overhead")]
+
+import capture_counts  # noqa: E402  (found through the line above)
+import compare  # noqa: E402
+import names  # noqa: E402
+import overhead  # noqa: E402
+import stats  # noqa: E402
+import torch_counts  # noqa: E402
+
+
+def expect(condition, message):
+    if not condition:
+        raise AssertionError(message)
+
+
+def expect_equal(value, reference, what=""):
+    expect(value == reference, f"{what}: {value!r} instead of {reference!r}")
+
+
+# ---- records as `sonde dump --format json` prints them
+
+
+def record(space, name, /, **fields):
+    return json.dumps({"space": f"sonde.{space}", "type": name, "time": 1, **fields})
+
+
+SMALL_CAPTURE = [
+    record("session", "start", process=41),
+    record("device", "kernel", name="_Z12scale_kernelIfEvPT_S0_j", graph_exec=0, graph_node=0),
+    record("device", "kernel", name="fill_kernel", graph_exec=3, graph_node=2),
+    record("device", "kernel", name="fill_kernel", graph_exec=0, graph_node=0),
+    record("device", "copy", kind="host_to_device", bytes=100),
+    record("device", "copy", kind=1, bytes=28),
+    record("device", "copy", kind="device_to_host", bytes=8),
+    record("device", "set", bytes=64),
+    record("memory", "allocate", kind="device", flags=0, bytes=256),
+    record("memory", "allocate", kind="device", flags="stream_ordered|pool", bytes=512),
+    record("memory", "allocate", kind=2, flags=0, bytes=1024),
+    record("memory", "free", kind="device", flags=1, bytes=0),
+    record("memory", "pool_create", pool=1),
+    record("host", "call", function="cudaLaunchKernel_v7000", domain="cuda.runtime"),
+    record("host", "call", function="cudaMemcpyAsync_ptsz", domain="cuda.runtime"),
+    record("host", "call", function="cuLaunchKernel", domain="cuda.driver"),
+    record("framework", "scope_push", name="a", domain="nvtx:streams.program"),
+    record("framework", "scope_pop", domain="nvtx:streams.program"),
+    record("framework", "mark", name="m", domain=""),
+    record("com.example.other", "thing", value=1),
+]
+
+SMALL_REFERENCE = {
+    "program": "small",
+    "wrong": 0,
+    "kernels": {"scale_kernel": 1, "fill_kernel": 2},
+    "copies": {"HtoD": {"count": 2, "bytes": 128}, "DtoH": {"count": 1, "bytes": 8}},
+    "sets": {"count": 1, "bytes": 64},
+    "allocations": {
+        "device": {"count": 1, "bytes": 256},
+        "stream_ordered": {"count": 1, "bytes": 512},
+        "pinned": {"count": 1, "bytes": 1024},
+    },
+    "frees": {"stream_ordered": {"count": 1, "bytes": 0}},
+    "calls": {"cudaLaunchKernel": 1, "cudaMemcpyAsync": 1},
+    "ranges": {"streams.program": {"push": 1, "pop": 1}, "default": {"mark": 1}},
+}
+
+
+def changed(content, *path_and_value):
+    """A deep copy with the member at a path replaced."""
+    *path, last, value = path_and_value
+    copy = json.loads(json.dumps(content))
+    place = copy
+    for key in path:
+        place = place[key]
+    place[last] = value
+    return copy
+
+
+def check_counts_of_records():
+    counts = capture_counts.counts_of_lines(SMALL_CAPTURE)
+    expect_equal(counts["records"], len(SMALL_CAPTURE), "records")
+    expect_equal(counts["graph_kernels"], 1, "kernels from graphs")
+    expect_equal(counts["copies"], SMALL_REFERENCE["copies"], "copies")
+    expect_equal(counts["allocations"], SMALL_REFERENCE["allocations"], "allocations")
+    expect_equal(counts["calls"], SMALL_REFERENCE["calls"], "calls of the runtime alone")
+    expect_equal(counts["processes"], [41], "processes")
+
+
+def check_bad_dump_is_refused_with_its_line():
+    for bad in ('{"space": "sonde.device"', '{"type": "kernel"}', "[]"):
+        try:
+            capture_counts.counts_of_lines([SMALL_CAPTURE[0], bad])
+        except capture_counts.DumpError as error:
+            expect("line 2" in str(error), f"no line number in: {error}")
+        else:
+            raise AssertionError(f"accepted: {bad}")
+
+
+def check_equal_program_has_no_difference():
+    counts = capture_counts.counts_of_lines(SMALL_CAPTURE)
+    table = compare.compare_program(counts, SMALL_REFERENCE)
+    expect_equal(table.different, [], "differences")
+    expect(len(table.rows) >= 15, f"only {len(table.rows)} rows were compared")
+
+
+def check_every_changed_number_is_a_difference():
+    counts = capture_counts.counts_of_lines(SMALL_CAPTURE)
+    for change in (
+        ("wrong", 1),
+        ("wrong", ["matmul_kernel"]),
+        ("kernels", "fill_kernel", 3),
+        ("kernels", "missing_kernel", 1),
+        ("copies", "HtoD", "count", 3),
+        ("copies", "HtoD", "bytes", 129),
+        ("copies", "DtoD", {"count": 1, "bytes": 1}),
+        ("sets", "count", 0),
+        ("sets", "bytes", 63),
+        ("allocations", "pinned", "bytes", 1023),
+        ("frees", "stream_ordered", "count", 2),
+        ("calls", "cudaMemcpyAsync", 2),
+        ("ranges", "streams.program", "push", 2),
+        ("ranges", "default", "mark", 0),
+    ):
+        table = compare.compare_program(counts, changed(SMALL_REFERENCE, *change))
+        expect(table.different, f"not noticed: {change}")
+
+
+def check_a_kernel_too_many_is_a_difference_unless_others_are_allowed():
+    counts = capture_counts.counts_of_lines(SMALL_CAPTURE)
+    fewer = changed(SMALL_REFERENCE, "kernels", {"scale_kernel": 1})
+    expect(compare.compare_program(counts, fewer).different, "two unlisted kernels passed")
+    fewer["other_kernels"] = "any"
+    expect_equal(compare.compare_program(counts, fewer).different, [], "others allowed")
+
+
+def check_stated_losses_explain_only_what_they_cover():
+    lossy = SMALL_CAPTURE + [record("session", "loss", records=2, cause=5)]
+    counts = capture_counts.counts_of_lines(lossy)
+    for launched, verdict in ((4, "explained"), (5, "different"), (1, "different")):
+        reference = changed(SMALL_REFERENCE, "kernels", "fill_kernel", launched)
+        rows = compare.compare_program(counts, reference).rows
+        found = [row["verdict"] for row in rows if row["what"] == "kernel fill_kernel"]
+        expect_equal(found, [verdict], f"2 of {launched} kernels with 2 lost")
+
+
+def check_torch_trace_counts_and_compares():
+    mangled = "_Z12scale_kernelIfEvPT_S0_j"
+    trace = {
+        "traceEvents": [
+            {"ph": "X", "cat": "kernel", "name": "fill_kernel", "dur": 1.5, "args": {}},
+            {"ph": "X", "cat": "Kernel", "name": "fill_kernel", "dur": 0.5, "args": {}},
+            {
+                "ph": "X",
+                "cat": "kernel",
+                "name": "void scale_kernel<float>(float*, float, unsigned int)",
+                "dur": 1,
+                "args": {},
+            },
+            {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "dur": 1, "args": {}},
+            {"ph": "f", "cat": "ac2g", "name": "ac2g"},
+            {
+                "ph": "X",
+                "cat": "gpu_memcpy",
+                "name": "Memcpy HtoD (Pinned -> Device)",
+                "args": {"bytes": 100},
+            },
+            {
+                "ph": "X",
+                "cat": "gpu_memcpy",
+                "name": "Memcpy HtoD (Pageable -> Device)",
+                "args": {"bytes": 28},
+            },
+            {
+                "ph": "X",
+                "cat": "gpu_memcpy",
+                "name": "Memcpy DtoH (Device -> Pageable)",
+                "args": {"bytes": 8},
+            },
+            {"ph": "X", "cat": "gpu_memset", "name": "Memset (Device)", "args": {"bytes": 64}},
+        ]
+    }
+    reference = torch_counts.counts_of_trace(trace)
+    expect_equal(reference["kernel_total"], 3, "kernels of the trace")
+    expect_equal(reference["kernel_time_ns"], 3000, "time of the trace")
+    expect_equal(reference["copies"]["HtoD"], {"count": 2, "bytes": 128}, "copies of the trace")
+    counts = capture_counts.counts_of_lines(SMALL_CAPTURE)
+    expect(mangled in counts["kernels"], "the capture should hold the mangled name")
+    expect_equal(compare.compare_torch(counts, reference).different, [], "differences")
+    reference["kernels"]["fill_kernel"] = 1
+    expect(compare.compare_torch(counts, reference).different, "a changed count passed")
+
+
+def check_names():
+    mangled = "_ZN2at6native29vectorized_elementwise_kernelILi4EEEvi"
+    expect_equal(names.plain_name(mangled), "vectorized_elementwise_kernel")
+    spaced = "void at::native::vectorized_elementwise_kernel<4>( int )"
+    expect_equal(names.spelling(mangled), names.spelling(spaced))
+    expect_equal(names.plain_name("void (anonymous namespace)::k<f(int)>(float*)"), "k")
+    expect_equal(names.plain_name("softmax_kernel"), "softmax_kernel")
+    expect_equal(names.demangled("_Znonsense"), "_Znonsense")
+    expect_equal(names.merged({"a b": 1, "ab": 2}, names.spelling), {"ab": 3})
+
+
+def image_counts(process, launches, name="count_kernel"):
+    lines = [record("session", "start", process=process)]
+    lines += [record("device", "kernel", name=name)] * launches
+    return capture_counts.counts_of_lines(lines)
+
+
+def check_images_of_a_run():
+    reference = {
+        "wrong": 0,
+        "images": [
+            {"role": "parent", "process": 1, "kernels": {"count_kernel": 5}},
+            {"role": "before exec", "process": 2, "kernels": {"count_kernel": 2}},
+            {"role": "after exec", "process": 2, "kernels": {"count_kernel": 3}},
+        ],
+    }
+    good = [image_counts(*pair) for pair in ((1, 5), (2, 3), (2, 2), (3, 0))]
+    expect_equal(compare.compare_images(good, reference).different, [], "good run")
+    for what, captures in (
+        ("an image is missing", ((1, 5), (2, 3))),
+        ("two images in one file", ((1, 5), (2, 5))),
+        ("a record in the wrong process", ((1, 6), (2, 3), (2, 1))),
+        ("an unexpected process", ((1, 5), (2, 3), (2, 2), (3, 1))),
+        ("a file too many", ((1, 5), (2, 3), (2, 2), (1, 1))),
+    ):
+        bad = [image_counts(*pair) for pair in captures]
+        expect(compare.compare_images(bad, reference).different, f"not noticed: {what}")
+
+
+def check_report_against_records():
+    counts = capture_counts.counts_of_lines(SMALL_CAPTURE)
+    rows = [["fill_kernel", 2], ["void scale_kernel<float>(float*, float, unsigned int)", 1]]
+    report = {
+        "tables": {
+            "workload.kernels": {
+                "columns": [{"name": "kernel"}, {"name": "count"}],
+                "rows": rows,
+            }
+        }
+    }
+    table = compare.Table()
+    compare.compare_report(table, counts, report)
+    expect_equal(table.different, [], "differences")
+    rows[0][1] = 3
+    table = compare.Table()
+    compare.compare_report(table, counts, report)
+    expect(table.different, "a changed report passed")
+
+
+# ---- the commands, over a stand-in for `sonde`
+
+STAND_IN = """#!{python}
+import json, pathlib, shutil, subprocess, sys
+words = sys.argv[1:]
+if words[0] == "dump":
+    sys.stdout.write(pathlib.Path(words[1]).read_text())
+elif words[0] == "record":
+    folder = pathlib.Path(words[words.index("-o") + 1])
+    folder.mkdir(parents=True)
+    folder.joinpath("x.sonde").write_text({capture!r})
+    sys.exit(subprocess.call(words[words.index("--") + 1:]))
+else:
+    sys.exit(2)
+"""
+
+
+@contextlib.contextmanager
+def stand_in_folder(capture=SMALL_CAPTURE):
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        command = folder / "sonde"
+        command.write_text(
+            STAND_IN.format(python=sys.executable, capture="\n".join(capture) + "\n")
+        )
+        command.chmod(command.stat().st_mode | stat.S_IXUSR)
+        yield folder, str(command)
+
+
+def quiet(function, *arguments):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        return function(*arguments)
+
+
+def check_compare_command():
+    with stand_in_folder() as (folder, sonde):
+        run = folder / "run"
+        run.mkdir()
+        (run / "one.sonde").write_text("\n".join(SMALL_CAPTURE))
+        output = folder / "stdout.txt"
+        output.write_text("warming up\n" + json.dumps(SMALL_REFERENCE) + "\nbye\n")
+        rows = folder / "rows.json"
+        words = ["program", "--sonde", sonde, "--capture", str(run), "--reference", str(output)]
+        expect_equal(quiet(compare.main, words + ["--json", str(rows)]), 0, "equal run")
+        expect(json.loads(rows.read_text())["rows"], "no rows were written")
+        output.write_text(json.dumps(changed(SMALL_REFERENCE, "sets", "count", 9)))
+        expect_equal(quiet(compare.main, words), 1, "different run")
+        output.write_text("no json here\n")
+        expect_equal(quiet(compare.main, words), 2, "unreadable reference")
+        words[words.index(str(run))] = str(folder / "absent")
+        expect_equal(quiet(compare.main, words), 2, "absent capture")
+
+
+def check_two_capture_files_are_added_up():
+    with stand_in_folder() as (folder, sonde):
+        run = folder / "run"
+        run.mkdir()
+        parts = []
+        for name in ("one.sonde", "two.sonde"):
+            (run / name).write_text("\n".join(SMALL_CAPTURE))
+            parts.append(capture_counts.counts_of_capture(sonde, run / name))
+        counts = compare.sum_counts(parts)
+        expect_equal(counts["copies"]["HtoD"], {"count": 4, "bytes": 256}, "copies")
+        expect_equal(counts["processes"], [41, 41], "processes")
+        expect_equal(parts[0]["copies"]["HtoD"]["count"], 2, "a part after the sum")
+
+
+# ---- statistics
+
+
+def check_summary_by_hand():
+    result = stats.summary([4, 1, 3, 2])
+    expect_equal((result["median"], result["min"], result["max"]), (2.5, 1, 4))
+    # Ordered 1 2 3 4; 0.25 * 3 = 0.75 of the way from the first to the second.
+    expect_equal((result["quartile_1"], result["quartile_3"]), (1.75, 3.25))
+
+
+def check_bootstrap_of_equal_runs():
+    same = {number: 10.0 + number for number in range(7)}
+    result = stats.ratio_of_medians(same, same)
+    expect_equal((result["ratio"], result["low"], result["high"]), (1.0, 1.0, 1.0))
+
+
+def check_bootstrap_keeps_rounds_together():
+    # The machine drifts by a factor of two; each round's ratio is exactly 1.1, so is any draw's.
+    base = {number: 100.0 * (1 + number / 8) for number in range(9)}
+    slower = {number: 1.1 * value for number, value in base.items()}
+    result = stats.ratio_of_medians(slower, base)
+    expect(abs(result["low"] - 1.1) < 1e-9 and abs(result["high"] - 1.1) < 1e-9, f"{result}")
+
+
+def check_bootstrap_covers_the_true_ratio():
+    generator = random.Random(7)
+    covered = 0
+    trials = 200
+    for trial in range(trials):
+        base = {number: generator.gauss(100, 3) for number in range(11)}
+        slower = {number: generator.gauss(105, 3) for number in range(11)}
+        result = stats.ratio_of_medians(slower, base, resamples=400, seed=trial)
+        covered += result["low"] <= 1.05 <= result["high"]
+    # 95 % is the aim; medians of 11 rounds are known to fall somewhat short of it or exceed it.
+    expect(covered / trials >= 0.85, f"covered {covered} of {trials}")
+
+
+def check_bootstrap_edge_cases():
+    expect_equal(stats.ratio_of_medians({1: 2.0}, {2: 1.0}), None, "no common round")
+    two = stats.ratio_of_medians({1: 2.0, 2: 2.0}, {1: 1.0, 2: 1.0})
+    expect_equal((two["ratio"], two["low"]), (2.0, None), "two rounds")
+    noisy = {number: float(1 + number % 3) for number in range(9)}
+    flat = {number: 1.0 for number in range(9)}
+    first = stats.ratio_of_medians(noisy, flat, resamples=200)
+    expect_equal(first, stats.ratio_of_medians(noisy, flat, resamples=200), "same seed")
+    expect_equal(stats.verdict_of_limit({"low": 1.0, "high": 1.04}, 1.05), "met")
+    expect_equal(stats.verdict_of_limit({"low": 1.06, "high": 1.2}, 1.05), "missed")
+    expect_equal(stats.verdict_of_limit({"low": 1.0, "high": 1.2}, 1.05), "undecided")
+
+
+def check_overhead_analysis_by_hand():
+    with tempfile.TemporaryDirectory() as folder:
+        options = overhead.parse_arguments(
+            ["--configurations", "none,sonde", "--workloads", "adds", "--launches", "1000"]
+        )
+        options.configurations = ["none", "bare", "sonde"]
+        measurements = overhead.Measurements(options)
+        times = {"none": 1e6, "bare": 2e6, "sonde": 2.05e6}
+        for number in range(5):
+            for configuration, wall in times.items():
+                measurements.runs.append(
+                    {
+                        "configuration": configuration,
+                        "workload": "adds",
+                        "round": number,
+                        "warm_up": 2000,
+                        "wall_ns": wall * (1 + number / 10),
+                        "issue_ns": wall / 2,
+                        "cpu_ns": wall,
+                        "peak_memory_bytes": 2**20,
+                        "output_bytes": 0,
+                    }
+                )
+        measurements.kernels = {("bare", "adds"): 3000, ("sonde", "adds"): 2999}
+        entries = overhead.analyse(measurements)["adds"]["configurations"]
+        # Median over the rounds: factor 1.2; 2.4 ms for 1000 launches are 2400 ns each.
+        expect(abs(entries["bare"]["ns_per_launch"] - 2400) < 1e-6, "ns per launch")
+        expect(abs(entries["sonde"]["to_none"]["ratio"] - 2.05) < 1e-9, "ratio to none")
+        text = overhead.write_results(measurements, pathlib.Path(folder))
+        expect("goal: sonde at most 1.05 of bare: met" in text, f"no verdict in:\n{text}")
+        expect("incomplete: sonde saw 2999 of 3000 kernels" in text, f"no warning in:\n{text}")
+        expect("incomplete: bare" not in text, f"a wrong warning in:\n{text}")
+        content = json.loads((pathlib.Path(folder) / "overhead.json").read_text())
+        expect_equal(len(content["runs"]), 15, "runs in the file")
+
+
+def check_overhead_driver_reports_failing_children():
+    with tempfile.TemporaryDirectory() as folder:
+        words = ["--output", folder, "--configurations", "none,none_again"]
+        words += ["--workloads", "adds", "--launches", "10", "--repeats", "3"]
+        original = overhead.HERE
+        overhead.HERE = pathlib.Path(folder)  # there is no child.py
+        try:
+            code = quiet(overhead.main, words)
+        finally:
+            overhead.HERE = original
+        expect_equal(code, 1, "exit code")
+        content = json.loads((pathlib.Path(folder) / "overhead.json").read_text())
+        expect_equal(sorted(content["failures"]), ["none/adds", "none_again/adds"], "failures")
+        limit = overhead.Measurements.FAILURES_ALLOWED
+        expect_equal(len(content["failures"]["none/adds"]), limit, "tries of a failing case")
+
+
+def main():
+    failed = 0
+    checks = [(name, value) for name, value in globals().items() if name.startswith("check_")]
+    for name, check in checks:
+        try:
+            check()
+            print(f"ok      {name[len('check_') :].replace('_', ' ')}")
+        except Exception:  # a check may fail in any way; all are run
+            failed += 1
+            print(f"FAILED  {name[len('check_') :].replace('_', ' ')}")
+            traceback.print_exc(file=sys.stdout)
+    print(f"{len(checks) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
