@@ -6,6 +6,7 @@
            a compiler; no struct has a hole, so no byte that crosses the boundary is undefined
   new      prints assertions for what layout.c does not mention yet, with the numbers of this compiler, to be read,
            checked by hand and added; what stands in layout.c is never rewritten
+  write    writes all lines of layout.c anew; only before the first release of an interface number
   witness  writes a source with one exported function for every struct: abidiff follows only what an exported symbol
            mentions, and a service table that is fetched as `const void *` is mentioned by none
 """
@@ -91,8 +92,8 @@ def missing(interface, layout_file):
                 yield name, member
 
 
-def print_new(arguments, interface):
-    wanted = list(missing(interface, arguments.layout))
+def numbers(arguments, wanted):
+    """The assertions for (struct, member or None) pairs, with the numbers of this compiler."""
     lines = [f'#include <{name}>' for name in headers.header_files(arguments.include)]
     lines += ['#include <stdio.h>', 'int main(void) {']
     for name, member in wanted:
@@ -106,8 +107,30 @@ def print_new(arguments, interface):
         source.write_text('\n'.join(lines) + '\n', encoding='utf-8')
         program = Path(folder) / 'layout_numbers'
         subprocess.run([arguments.cc, '-std=c11', f'-I{arguments.include}', source, '-o', program], check=True)
-        print(subprocess.run([program], capture_output=True, text=True, check=True).stdout, end='')
+        return subprocess.run([program], capture_output=True, text=True, check=True).stdout
+
+
+def print_new(arguments, interface):
+    print(numbers(arguments, missing(interface, arguments.layout)), end='')
     return 0
+
+
+def write(arguments, interface):
+    major = f'#define SONDE_ABI_MAJOR {interface.constants["SONDE_ABI_MAJOR"]}\n'
+    for version in Path(__file__).parent.glob('released/*/include/sonde/version.h'):
+        if major in version.read_text(encoding='utf-8'):
+            print(f'{version}: this interface is released; its lines stay as they are, see `new`', file=sys.stderr)
+            return 1
+    path = Path(arguments.layout)
+    mark = '// clang-format off\n'
+    head = path.read_text(encoding='utf-8').split(mark)[0] + mark
+    wanted = []
+    for name, (kind, members) in interface.aggregates.items():
+        wanted.append((name, None))
+        if kind == 'struct':
+            wanted += [(name, member) for member, _ in members]
+    path.write_text(head + numbers(arguments, wanted), encoding='utf-8')
+    return check(arguments, interface)
 
 
 def check(arguments, interface):
@@ -147,14 +170,15 @@ def witness(arguments, interface):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('action', choices=('check', 'new', 'witness'))
+    parser.add_argument('action', choices=('check', 'new', 'write', 'witness'))
     parser.add_argument('--include', required=True)
     parser.add_argument('--cc', default='cc')
     parser.add_argument('--layout', default=str(Path(__file__).with_name('layout.c')))
     parser.add_argument('--output', help='for witness')
     arguments = parser.parse_args()
     interface = headers.read(arguments.include, arguments.cc)
-    return {'check': check, 'new': print_new, 'witness': witness}[arguments.action](arguments, interface)
+    actions = {'check': check, 'new': print_new, 'write': write, 'witness': witness}
+    return actions[arguments.action](arguments, interface)
 
 
 if __name__ == '__main__':
