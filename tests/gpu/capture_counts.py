@@ -10,7 +10,9 @@ member by member:
     frees        {kind: {count, bytes}}     bytes 0: a free names an address only
     calls        {function: count}          calls of the CUDA runtime, version suffixes removed
     ranges       {domain: {push, pop, start, end, mark}}
-    graph_kernels, lost, notes              kernels that came from graphs; losses; the capture's notes
+    graph_kernels                           kernels that came from graphs
+    lost, losses_of_unknown_size            what the capture says it lost
+    notes, processes                        the capture's notes; its process ids
 """
 
 import json
@@ -33,6 +35,8 @@ RANGE_WORDS = {
     "range_end": "end",
     "mark": "mark",
 }
+UNKNOWN_COUNT = 2**64 - 1
+LATE = ("late", 13)  # delivered out of order, not lost (include/sonde/ledger.h)
 _CALL_SUFFIX = re.compile(r"(_ptsz|_ptds|_v\d+)+$")
 
 
@@ -81,6 +85,7 @@ def empty_counts():
         "graph_kernels": 0,
         "records": 0,
         "lost": 0,
+        "losses_of_unknown_size": 0,
         "notes": [],
         "processes": [],
     }
@@ -135,7 +140,10 @@ def _add_session(counts, kind, record):
     if kind == "start":
         counts["processes"].append(record.get("process", 0))
     elif kind == "loss":
-        counts["lost"] += record.get("records", 0)
+        if record.get("records", 0) >= UNKNOWN_COUNT:
+            counts["losses_of_unknown_size"] += 1
+        elif record.get("cause") not in LATE:
+            counts["lost"] += record.get("records", 0)
     elif kind == "note":
         counts["notes"].append(record.get("text", ""))
 

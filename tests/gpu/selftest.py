@@ -10,10 +10,13 @@ checks themselves.
 import contextlib
 import io
 import json
+import os
 import pathlib
 import random
 import stat
+import subprocess
 import sys
+import tarfile
 import tempfile
 import traceback
 
@@ -54,7 +57,7 @@ SMALL_CAPTURE = [
     record("device", "copy", kind="device_to_host", bytes=8),
     record("device", "set", bytes=64),
     record("memory", "allocate", kind="device", flags=0, bytes=256),
-    record("memory", "allocate", kind="device", flags="stream_ordered|pool", bytes=512),
+    record("memory", "allocate", kind="device", flags="stream_ordered|pooled", bytes=512),
     record("memory", "allocate", kind=2, flags=0, bytes=1024),
     record("memory", "free", kind="device", flags=1, bytes=0),
     record("memory", "pool_create", pool=1),
@@ -153,7 +156,11 @@ def check_a_kernel_too_many_is_a_difference_unless_others_are_allowed():
 
 
 def check_stated_losses_explain_only_what_they_cover():
-    lossy = SMALL_CAPTURE + [record("session", "loss", records=2, cause=5)]
+    lossy = SMALL_CAPTURE + [
+        record("session", "loss", records=2, cause="vendor"),
+        record("session", "loss", records=7, cause="late"),
+        record("session", "loss", records=2**64 - 1, cause="tail"),
+    ]
     counts = capture_counts.counts_of_lines(lossy)
     for launched, verdict in ((4, "explained"), (5, "different"), (1, "different")):
         reference = changed(SMALL_REFERENCE, "kernels", "fill_kernel", launched)
@@ -248,17 +255,17 @@ def check_images_of_a_run():
         expect(compare.compare_images(bad, reference).different, f"not noticed: {what}")
 
 
+def small_report():
+    """The report of SMALL_CAPTURE as `sonde replay -p workload --format json` prints it."""
+    rows = [["fill_kernel", 2], ["void scale_kernel<float>(float*, float, unsigned int)", 1]]
+    columns = [{"name": "kernel"}, {"name": "count"}]
+    return {"tables": {"workload.kernels": {"columns": columns, "rows": rows}}}
+
+
 def check_report_against_records():
     counts = capture_counts.counts_of_lines(SMALL_CAPTURE)
-    rows = [["fill_kernel", 2], ["void scale_kernel<float>(float*, float, unsigned int)", 1]]
-    report = {
-        "tables": {
-            "workload.kernels": {
-                "columns": [{"name": "kernel"}, {"name": "count"}],
-                "rows": rows,
-            }
-        }
-    }
+    report = small_report()
+    rows = report["tables"]["workload.kernels"]["rows"]
     table = compare.Table()
     compare.compare_report(table, counts, report)
     expect_equal(table.different, [], "differences")
@@ -275,6 +282,10 @@ import json, pathlib, shutil, subprocess, sys
 words = sys.argv[1:]
 if words[0] == "dump":
     sys.stdout.write(pathlib.Path(words[1]).read_text())
+elif words[0] == "replay":
+    sys.stdout.write({report!r})
+elif words[0] in ("doctor", "--version"):
+    print("stand-in")
 elif words[0] == "record":
     folder = pathlib.Path(words[words.index("-o") + 1])
     folder.mkdir(parents=True)
@@ -291,7 +302,11 @@ def stand_in_folder(capture=SMALL_CAPTURE):
         folder = pathlib.Path(name)
         command = folder / "sonde"
         command.write_text(
-            STAND_IN.format(python=sys.executable, capture="\n".join(capture) + "\n")
+            STAND_IN.format(
+                python=sys.executable,
+                capture="\n".join(capture) + "\n",
+                report=json.dumps(small_report()),
+            )
         )
         command.chmod(command.stat().st_mode | stat.S_IXUSR)
         yield folder, str(command)
@@ -434,8 +449,70 @@ def check_overhead_driver_reports_failing_children():
         expect_equal(code, 1, "exit code")
         content = json.loads((pathlib.Path(folder) / "overhead.json").read_text())
         expect_equal(sorted(content["failures"]), ["none/adds", "none_again/adds"], "failures")
-        limit = overhead.Measurements.FAILURES_ALLOWED
-        expect_equal(len(content["failures"]["none/adds"]), limit, "tries of a failing case")
+        # Nothing runs without a tool either, so the first round is the last.
+        expect_equal(len(content["failures"]["none/adds"]), 1, "tries of a failing case")
+        expect_equal(content["rounds"], 1, "rounds")
+
+
+def check_overhead_driver_gives_a_failing_case_up():
+    with tempfile.TemporaryDirectory() as folder:
+        options = overhead.parse_arguments(
+            ["--configurations", "none,sonde", "--workloads", "adds", "--device", "cpu"]
+        )
+        options.sonde = str(pathlib.Path(folder) / "absent")
+        measurements = overhead.Measurements(options)
+        for number in range(4):
+            if measurements.wanted("sonde", "adds"):
+                quiet(measurements.run_case, number, "sonde", "adds")
+        tries = len(measurements.failures[("sonde", "adds")])
+        expect_equal(tries, overhead.Measurements.FAILURES_ALLOWED, "tries")
+
+
+PROGRAM_STAND_IN = """#!{python}
+print({line!r})
+"""
+
+RECORD_IMAGES = {"wrong": 0, "images": [{"role": "a", "process": 41, "kernels": {"k": 3}}]}
+
+
+def run_record_script(folder, sonde, streams_line):
+    build = folder / "build"
+    build.mkdir()
+    for name, line in (("streams", streams_line), ("fork_exec", json.dumps(RECORD_IMAGES))):
+        program = build / name
+        program.write_text(PROGRAM_STAND_IN.format(python=sys.executable, line=line))
+        program.chmod(0o755)
+    return subprocess.run(
+        ["bash", str(HERE / "record.sh"), "--sonde", sonde, "--build", str(build)]
+        + ["--only", "streams,fork", "--work", str(folder / "work")],
+        env={**os.environ, "OUT": str(folder / "out")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def check_record_script_with_a_stand_in():
+    with stand_in_folder() as (folder, sonde):
+        process = run_record_script(folder, sonde, json.dumps(SMALL_REFERENCE))
+        expect_equal(process.returncode, 0, process.stdout + process.stderr)
+        checks = (folder / "out" / "checks.txt").read_text()
+        expect("report: kernels" in checks, f"the report was not compared:\n{checks}")
+        with tarfile.open(folder / "out" / "captures.tar") as archive:
+            found = archive.getnames()
+        for name in ("captures/streams/x.sonde", "captures/streams.txt", "captures/fork/x.sonde"):
+            expect(name in found, f"{name} is not in {found}")
+        for path in (folder / "out").iterdir():
+            expect(path.is_file(), f"{path} is no file: results are flat")
+
+
+def check_record_script_notices_a_wrong_count():
+    with stand_in_folder() as (folder, sonde):
+        wrong = changed(SMALL_REFERENCE, "kernels", "fill_kernel", 3)
+        process = run_record_script(folder, sonde, json.dumps(wrong))
+        expect_equal(process.returncode, 1, process.stdout + process.stderr)
+        expect("FAILED: streams: counts" in process.stdout, process.stdout)
 
 
 def main():

@@ -172,7 +172,9 @@ class Measurements:
             )
         except (ChildFailed, capture_counts.DumpError, OSError, ValueError, KeyError) as error:
             self.failures.setdefault(key, []).append(f"{type(error).__name__}: {error}")
-            print(f"round {number} {workload} {configuration}: FAILED: {error}", flush=True)
+            print(f"round {number} {workload:9} {configuration:13} FAILED", flush=True)
+            if len(self.failures[key]) == 1:
+                print(f"    {error}", flush=True)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -302,7 +304,8 @@ def table_text(analysis, measurements):
             )
         lines.append("")
     for (configuration, workload), messages in measurements.failures.items():
-        lines.append(f"failed: {workload} {configuration}, {len(messages)} times: {messages[-1]}")
+        reason = messages[-1].strip().splitlines()[-1]
+        lines.append(f"failed: {workload} {configuration}, {len(messages)} times: {reason}")
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -342,6 +345,8 @@ def parse_arguments(arguments):
     options.iterations_of = {"adds": options.launches, "training": options.steps}
     if min(options.launches, options.steps, options.repeats) < 1:
         parser.error("--launches, --steps and --repeats must be at least 1")
+    if "none" not in options.configurations:
+        parser.error("--configurations needs none: everything is compared with it")
     if "bare" in options.configurations:
         options.bare = str(pathlib.Path(options.bare).resolve())
         if not os.path.exists(options.bare):
@@ -393,6 +398,9 @@ def main(arguments=None):
             print(f"time budget: stopped after {number} of {options.repeats} rounds", flush=True)
             break
         measurements.run_round(number, generator)
+        if not any(run["configuration"] == "none" for run in measurements.runs):
+            print("the workloads do not run without a tool either: stopped", flush=True)
+            break
         longest = max(longest, time.monotonic() - begin - elapsed)
         write_results(measurements, output)  # a killed run leaves its whole rounds behind
     print(write_results(measurements, output))

@@ -58,7 +58,7 @@ def matmul_kernel(
     left_tile = left + row_offsets[:, None] * depth + depth_offsets[None, :]
     right_tile = right + depth_offsets[:, None] * columns + column_offsets[None, :]
     accumulator = tl.zeros((BLOCK_ROWS, BLOCK_COLUMNS), dtype=tl.float32)
-    for _ in range(0, depth, BLOCK_DEPTH):
+    for step in range(0, depth, BLOCK_DEPTH):
         accumulator = tl.dot(tl.load(left_tile), tl.load(right_tile), accumulator)
         left_tile += BLOCK_DEPTH
         right_tile += BLOCK_DEPTH * columns
