@@ -8,7 +8,7 @@ member by member:
     sets         {count, bytes}
     allocations  {kind: {count, bytes}}     device, pinned, managed, ..., stream_ordered
     frees        {kind: {count, bytes}}     bytes 0: a free names an address only
-    calls        {function: count}          calls of the CUDA runtime, version suffixes removed
+    calls        {function: count}          calls of the CUDA runtime, as a program writes them
     ranges       {domain: {push, pop, start, end, mark}}
     graph_kernels                           kernels that came from graphs
     lost, losses_of_unknown_size            what the capture says it lost
@@ -125,9 +125,18 @@ def _add_memory(counts, kind, record):
         _add_amount(counts["frees"], name, 0)
 
 
+def function_name(function):
+    """The function as a program writes it, from the name of the entry point that was called.
+
+    Entry points carry version suffixes, and from CUDA 13 on the compiler launches kernels through
+    a twin with two underscores in front.
+    """
+    return _CALL_SUFFIX.sub("", function).lstrip("_")
+
+
 def _add_host(counts, kind, record):
     if kind in ("call", "call_begin") and "runtime" in record.get("domain", ""):
-        _increase(counts["calls"], _CALL_SUFFIX.sub("", record["function"]))
+        _increase(counts["calls"], function_name(record["function"]))
 
 
 def _add_framework(counts, kind, record):

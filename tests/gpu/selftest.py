@@ -61,7 +61,7 @@ SMALL_CAPTURE = [
     record("memory", "allocate", kind=2, flags=0, bytes=1024),
     record("memory", "free", kind="device", flags=1, bytes=0),
     record("memory", "pool_create", pool=1),
-    record("host", "call", function="cudaLaunchKernel_v7000", domain="cuda.runtime"),
+    record("host", "call", function="__cudaLaunchKernel_ptsz_v13000", domain="cuda.runtime"),
     record("host", "call", function="cudaMemcpyAsync_ptsz", domain="cuda.runtime"),
     record("host", "call", function="cuLaunchKernel", domain="cuda.driver"),
     record("framework", "scope_push", name="a", domain="nvtx:streams.program"),
