@@ -2,7 +2,8 @@
 //
 // A script or a binding that would read field by field asks for a column once and reduces whole batches. Besides the
 // fields of the schema these names exist for every type: "time_ns" (ns since 1970, repaired), and for types with an
-// `end` field "end_ns" and "duration" (ns, 0 where repaired); "stream_id" and "source_id" are the batch's own.
+// `end` field "end_ns" and "duration" (ns; 0 where repaired, where the end is 0, and where it lies before the begin);
+// "time" is the raw stamp; "stream_id" and "source_id" are the batch's own.
 #ifndef SONDE_COLUMNS_H
 #define SONDE_COLUMNS_H
 
@@ -56,11 +57,13 @@ typedef struct sonde_columns_service_t {
   // [any]
   sonde_status (*find)(const char *space, const char *type, const char *field, sonde_column_t *out);
 
-  // Adds a batch to a reduction (zero it and set struct_size before the first).
+  // Adds a batch to a reduction (zero it and set struct_size before the first). SONDE_E_TYPE: strings and identities
+  // have no sum.
   // [any]
   sonde_status (*reduce)(const sonde_batch_t *batch, const sonde_column_t *column, sonde_reduction_t *out);
 
-  // Copies values of up to `capacity` records, converted to int64 or double; *count is how many the batch has.
+  // Copies values of up to `capacity` records, converted to int64 or double; *count is how many the batch has. An
+  // unsigned value above INT64_MAX keeps its bits; a floating one is cut towards zero and kept within the range.
   // [any]
   sonde_status (*gather_i64)(const sonde_batch_t *batch, const sonde_column_t *column, int64_t *values,
                              uint64_t capacity, uint64_t *count);
@@ -68,12 +71,16 @@ typedef struct sonde_columns_service_t {
                              uint64_t capacity, uint64_t *count);
 
   // Groups `value` by `key`; both belong to the same type. Strings of different sources are kept apart.
+  // SONDE_E_TYPE: the key is a time or a floating-point field, or the value an identity. group_add: SONDE_E_FULL past
+  // 2^22 groups.
   // [any], one thread at a time per object
   sonde_status (*group_open)(const sonde_column_t *key, const sonde_column_t *value, sonde_groups_t **out);
   sonde_status (*group_add)(sonde_groups_t *groups, const sonde_batch_t *batch);
   // Rows sorted by source, then key; valid until the next call on the same object.
   sonde_status (*group_rows)(sonde_groups_t *groups, const sonde_group_row_t **rows, uint64_t *count);
   sonde_status (*group_close)(sonde_groups_t *groups);
+  // Groups so far; does not sort.
+  sonde_status (*group_count)(sonde_groups_t *groups, uint64_t *out);
 } sonde_columns_service_t;
 
 SONDE_END_DECLS

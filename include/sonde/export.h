@@ -10,7 +10,7 @@
 //
 // word      C parameters                                         signature
 // status    sonde_status (as a result: negative raises an error) e
-// none      void (as a result)                                   v
+// none      void (as a result, or as the only parameter)         v
 // i32 u32   int32_t, uint32_t                                    i I
 // i64 u64   int64_t, uint64_t                                    q Q
 // f64       double                                               d

@@ -24,6 +24,7 @@ typedef struct sonde_parameter_t {
   uint32_t code;       // the letter
   uint32_t is_out;     // 1: a result
   const char *handle;  // for handles "S", "T", "{name}", otherwise ""
+  uint64_t handle_number;  // for handles: what `count` of a HANDLE value of this name holds; otherwise 0
 } sonde_parameter_t;
 
 typedef struct sonde_reflect_service_t {
@@ -41,13 +42,15 @@ typedef struct sonde_reflect_service_t {
   // Calls `function`. `arguments` are the parameters that are not out, in order; a callback is given as a HANDLE to
   // a sonde_callback_binding_t. `results` receives the function's result (unless it is a status or none), then the
   // out parameters; *count is how many. A negative status result is returned as such.
-  // SONDE_E_TYPE names the argument.
+  // SONDE_E_TYPE, SONDE_E_RANGE and SONDE_E_INVALID name the argument; then the function was not called, and `user`
+  // of every callback given was dropped. NONE for a callback passes null pointers.
   // [any]
   sonde_status (*call)(const sonde_signature_t *signature, sonde_function_t function, const sonde_value_t *arguments,
                        uint64_t argument_count, sonde_value_t *results, uint64_t capacity, uint64_t *count);
 
   // A C function pointer of the given signature that calls `callback`. For foreign interfaces without a user
   // pointer; where there is one, a callback needs no closure. Free with free_closure, then `user` is dropped.
+  // SONDE_E_INVALID: more than one result, or a callback parameter.
   // [any]
   sonde_status (*closure)(const sonde_signature_t *signature, sonde_callback_t callback, void *user,
                           sonde_drop_user_t drop_user, sonde_function_t *out);

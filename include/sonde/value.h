@@ -26,7 +26,7 @@ typedef union sonde_value_data_t {
 typedef struct sonde_value_t {
   uint32_t kind;  // SONDE_VALUE_*
   uint32_t reserved;
-  uint64_t count;  // for TEXT, BYTES, I64S and F64S
+  uint64_t count;  // for TEXT, BYTES, I64S and F64S; for HANDLE the number of its name (reflect.h), 0: not checked
   sonde_value_data_t as;
 } sonde_value_t;
 
