@@ -4,7 +4,7 @@
 #                  [LABELS label...] [TIMEOUT seconds] [SERIAL] [SANITIZED] [NO_MAIN])
 #
 # The target is sonde_test_NAME, the executable bin/tests/NAME, the ctest names NAME.Suite.Case. The label `unit` is
-# always there. A test whose LIBS are only sonde_core, sonde_store and sonde_layout (or that says SANITIZED) belongs to the
+# always there. A test that links no more of Sonde than sonde_core, sonde_store and sonde_layout (or that says SANITIZED) belongs to the
 # target `sanitized_tests`, which tests/run.sh builds once with ASan + UBSan and once with TSan; there an executable is
 # one ctest test.
 #
@@ -61,10 +61,11 @@ function(sonde_add_test name)
     DISCOVERY_TIMEOUT 60
     PROPERTIES ${properties})
 
-  set(others ${arg_LIBS})
-  list(FILTER others EXCLUDE REGEX "^sonde_(core|store|layout|internal)$")
   set(internals ${arg_LIBS})
-  list(FILTER internals INCLUDE REGEX "^sonde_(core|store|layout)$")
+  list(FILTER internals INCLUDE REGEX "^sonde")
+  list(REMOVE_ITEM internals sonde_internal sonde_headers)
+  set(others ${internals})
+  list(REMOVE_ITEM others sonde_core sonde_store sonde_layout)
   if(arg_SANITIZED OR (internals AND NOT others))
     add_dependencies(sanitized_tests ${target})
     set_property(GLOBAL APPEND PROPERTY SONDE_SANITIZED_TESTS ${name})
