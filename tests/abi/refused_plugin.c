@@ -1,7 +1,8 @@
 // A plugin that this host must refuse. REQUIRED_MAJOR and REQUIRED_MINOR come from the build; its init leaves a mark in
 // the environment, which must never appear.
-#include <sonde/plugin.h>
 #define _POSIX_C_SOURCE 200809L  // setenv
+
+#include <sonde/plugin.h>
 #include <stdlib.h>
 
 static sonde_status init(const sonde_host_t *host) {
