@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 
+#include <cctype>
 #include <cstdlib>
 #include <memory>
 
@@ -48,10 +49,43 @@ size_t operator_symbol(std::string_view text, size_t position) {
   return length;
 }
 
+// The library's demangler gives up on symbols beyond about 1,000 bytes, which template-heavy kernels exceed. Their
+// name still stands readable at the front: length-prefixed parts, inside N...E when nested. Reads up to the first
+// template argument list; "" when there is no such name.
+std::string leading_name(std::string_view mangled) {
+  size_t at = mangled.find("_Z") + 2;
+  if (at < mangled.size() && mangled[at] == 'N') ++at;
+  while (at < mangled.size() && (mangled[at] == 'K' || mangled[at] == 'V' || mangled[at] == 'L')) ++at;
+  std::string out;
+  while (at < mangled.size()) {
+    if (starts_at(mangled, at, "St")) {
+      out += "std";
+      at += 2;
+    } else if (std::isdigit(static_cast<unsigned char>(mangled[at])) != 0) {
+      size_t length = 0;
+      for (; at < mangled.size() && std::isdigit(static_cast<unsigned char>(mangled[at])) != 0; ++at) {
+        length = length * 10 + static_cast<size_t>(mangled[at] - '0');
+        if (length > mangled.size()) return "";
+      }
+      if (length == 0 || at + length > mangled.size()) return "";
+      const std::string_view part = mangled.substr(at, length);
+      if (!out.empty()) out += "::";
+      out += part.starts_with("_GLOBAL__N_") ? kAnonymous : part;
+      at += length;
+    } else {
+      if (mangled[at] == 'I' && !out.empty()) out += "<...>";
+      break;
+    }
+  }
+  return out;
+}
+
+bool is_mangled(std::string_view name) { return name.starts_with("_Z") || name.starts_with("__Z"); }
+
 }  // namespace
 
 std::string demangle(std::string_view name) {
-  if (!name.starts_with("_Z") && !name.starts_with("__Z")) return std::string(name);
+  if (!is_mangled(name)) return std::string(name);
   const std::string text(name.starts_with("__Z") ? name.substr(1) : name);
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> demangled(
@@ -61,6 +95,10 @@ std::string demangle(std::string_view name) {
 
 std::string shorten_kernel_name(std::string_view name) {
   const std::string text = demangle(name);
+  if (is_mangled(text)) {
+    const std::string leading = leading_name(text);
+    return leading.empty() ? text : leading;
+  }
   std::string out;
   size_t name_begin = 0;  // in out: after the last blank that separates a return type
   bool is_function = false;
@@ -73,6 +111,7 @@ std::string shorten_kernel_name(std::string_view name) {
       const size_t length = operator_symbol(text, i);
       out.append(text, i, length);
       i += length;
+      if (starts_at(text, i, " <")) ++i;  // the blank only keeps the symbol and the bracket apart
     } else if (c == '<') {
       const size_t after = after_closing(text, i);
       if (after == std::string::npos) return text;
@@ -96,6 +135,10 @@ std::string shorten_kernel_name(std::string_view name) {
     }
   }
   if (!is_function || name_begin >= out.size()) return text;
+  const char first = out[name_begin];
+  const bool is_identifier = first == '_' || first == ':' || first == '~' || first == '(' || first == '{' ||
+                             std::isalpha(static_cast<unsigned char>(first)) != 0;
+  if (!is_identifier) return text;
   return out.substr(name_begin);
 }
 

@@ -5,7 +5,7 @@
 namespace sonde::toolkit {
 
 Timeline::Timeline(uint32_t points, int64_t width)
-    : limit_(std::max(points, 2u)), width_(std::max<int64_t>(width, 1)) {}
+    : limit_(std::max(points, 2u)), width_(static_cast<uint64_t>(std::max<int64_t>(width, 1))) {}
 
 void Timeline::set(int64_t time, uint64_t level) {
   if (!started_) {
@@ -15,8 +15,8 @@ void Timeline::set(int64_t time, uint64_t level) {
   time = std::max(time, last_time_);
   last_time_ = time;
   const uint64_t distance = static_cast<uint64_t>(time) - static_cast<uint64_t>(first_);
-  while (distance / static_cast<uint64_t>(width_) >= limit_) halve();
-  const size_t index = distance / static_cast<uint64_t>(width_);
+  while (distance / width_ >= limit_) halve();
+  const size_t index = distance / width_;
   if (index >= buckets_.size()) buckets_.resize(index + 1);
   Bucket &bucket = buckets_[index];
   // The level before this event held in the first part of its bucket.
@@ -45,7 +45,7 @@ std::vector<Timeline::Point> Timeline::points() const {
   std::vector<Point> result;
   for (size_t i = 0; i < buckets_.size(); ++i) {
     if (!buckets_[i].set) continue;
-    const auto begin = static_cast<uint64_t>(first_) + i * static_cast<uint64_t>(width_);
+    const auto begin = static_cast<uint64_t>(first_) + i * width_;
     result.push_back({static_cast<int64_t>(begin), buckets_[i].last, buckets_[i].peak});
   }
   return result;

@@ -23,7 +23,7 @@ class Timeline {
   // The level from `time` on. Times must not run backwards; one that does counts at the last time.
   void set(int64_t time, uint64_t level);
 
-  int64_t width() const { return width_; }
+  int64_t width() const { return static_cast<int64_t>(width_); }
   // Buckets in which the level was set, in order; between them it stands still.
   std::vector<Point> points() const;
 
@@ -37,7 +37,7 @@ class Timeline {
   void halve();
 
   uint32_t limit_;
-  int64_t width_;
+  uint64_t width_;
   bool started_ = false;
   int64_t first_ = 0;
   int64_t last_time_ = 0;
