@@ -102,7 +102,7 @@ uint64_t to_bits(const Parameter &parameter, const sonde_value_t &value) {
 void run(ffi_cif *, void *returned, void **arguments, void *user) {
   const Closure &closure = *static_cast<Closure *>(user);
   const Signature &signature = *closure.signature;
-  sonde_value_t values[kMaxParameters];
+  sonde_value_t values[kMaxParameters] = {};
   uint64_t given = 0;
   uint32_t place = 0;
   const Parameter *out = nullptr;
