@@ -79,8 +79,7 @@ class Ledger {
     return object(map, [](uint64_t value) { return std::to_string(value); });
   }
   static std::string amount(const Amount &value) {
-    return "{\"count\":" + std::to_string(value.count) +
-           ",\"bytes\":" + std::to_string(value.bytes) + "}";
+    return "{\"count\":" + std::to_string(value.count) + ",\"bytes\":" + std::to_string(value.bytes) + "}";
   }
   static std::string amounts(const Amounts &map) { return object(map, amount); }
   static std::string nested(const std::map<std::string, Counts> &map) {
@@ -99,8 +98,7 @@ inline Ledger ledger;
 
 inline void check(cudaError_t error, const char *what, const char *file, int line) {
   if (error == cudaSuccess) return;
-  std::fprintf(stderr, "%s:%d: %s: %s (%s)\n", file, line, what, cudaGetErrorName(error),
-               cudaGetErrorString(error));
+  std::fprintf(stderr, "%s:%d: %s: %s (%s)\n", file, line, what, cudaGetErrorName(error), cudaGetErrorString(error));
   std::exit(3);
 }
 

@@ -107,8 +107,8 @@ int run_first_process() {
   std::printf("{\"program\":\"fork_exec\",\"wrong\":%d,\"images\":[", good ? 0 : 1);
   for (size_t index = 0; index < images.size(); ++index) {
     const Image &image = images[index];
-    std::printf("%s{\"role\":\"%s\",\"process\":%d,\"kernels\":{\"count_kernel\":%d}}",
-                index == 0 ? "" : ",", image.role, static_cast<int>(image.process), image.launches);
+    std::printf("%s{\"role\":\"%s\",\"process\":%d,\"kernels\":{\"count_kernel\":%d}}", index == 0 ? "" : ",",
+                image.role, static_cast<int>(image.process), image.launches);
   }
   std::printf("]}\n");
   return good ? 0 : 1;

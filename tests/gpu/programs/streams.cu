@@ -49,8 +49,7 @@ extern "C" __global__ void saxpy_kernel(const float *x, float *y, float factor, 
   if (index < count) y[index] += factor * x[index];
 }
 
-extern "C" __global__ void sum_kernel(const float *values, unsigned long long *sum,
-                                      uint32_t count) {
+extern "C" __global__ void sum_kernel(const float *values, unsigned long long *sum, uint32_t count) {
   const uint32_t index = blockIdx.x * blockDim.x + threadIdx.x;
   if (index < count) atomicAdd(sum, static_cast<unsigned long long>(values[index]));
 }
@@ -73,18 +72,12 @@ namespace {
 // ---- operations that count themselves
 
 void copy(void *to, const void *from, uint64_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-  ledger.copy(kind == cudaMemcpyHostToDevice   ? "HtoD"
-              : kind == cudaMemcpyDeviceToHost ? "DtoH"
-                                               : "DtoD",
-              bytes);
+  ledger.copy(kind == cudaMemcpyHostToDevice ? "HtoD" : kind == cudaMemcpyDeviceToHost ? "DtoH" : "DtoD", bytes);
   SONDE_TEST_CALL(cudaMemcpyAsync, to, from, bytes, kind, stream);
 }
 
 void blocking_copy(void *to, const void *from, uint64_t bytes, cudaMemcpyKind kind) {
-  ledger.copy(kind == cudaMemcpyHostToDevice   ? "HtoD"
-              : kind == cudaMemcpyDeviceToHost ? "DtoH"
-                                               : "DtoD",
-              bytes);
+  ledger.copy(kind == cudaMemcpyHostToDevice ? "HtoD" : kind == cudaMemcpyDeviceToHost ? "DtoH" : "DtoD", bytes);
   SONDE_TEST_CALL(cudaMemcpy, to, from, bytes, kind);
 }
 
@@ -110,8 +103,7 @@ template <class Value>
 Value *allocate_pinned(uint64_t count) {
   Value *memory = nullptr;
   ledger.allocate("pinned", count * sizeof(Value));
-  SONDE_TEST_CALL(cudaHostAlloc, reinterpret_cast<void **>(&memory), count * sizeof(Value),
-                  cudaHostAllocDefault);
+  SONDE_TEST_CALL(cudaHostAlloc, reinterpret_cast<void **>(&memory), count * sizeof(Value), cudaHostAllocDefault);
   return memory;
 }
 
@@ -218,8 +210,7 @@ void run_round(Worker &worker, int round) {
   SONDE_TEST_CALL(cudaStreamWaitEvent, second, worker.computed, 0);
   float *z = allocate_in_order(kElements, nullptr, second);
   copy(z, y, kBytes, cudaMemcpyDeviceToDevice, second);
-  SONDE_TEST_LAUNCH("scale_kernel", scale_kernel<float>, blocks, kThreads, second, z, 3.0f,
-                    kElements);
+  SONDE_TEST_LAUNCH("scale_kernel", scale_kernel<float>, blocks, kThreads, second, z, 3.0f, kElements);
   set(worker.sum, 0, sizeof(*worker.sum), second);
   SONDE_TEST_LAUNCH("sum_kernel", sum_kernel, blocks, kThreads, second, z, worker.sum, kElements);
   copy(worker.result, worker.sum, sizeof(*worker.sum), cudaMemcpyDeviceToHost, second);
@@ -231,8 +222,7 @@ void run_round(Worker &worker, int round) {
   free_in_order(y, first);
   SONDE_TEST_CALL(cudaStreamSynchronize, first);
   // 3 * (0 + 2 * value) for each element.
-  expect_equal("sum of a round", *worker.result,
-               6ull * static_cast<unsigned long long>(value) * kElements);
+  expect_equal("sum of a round", *worker.result, 6ull * static_cast<unsigned long long>(value) * kElements);
 }
 
 void run_worker(Worker &worker) {
@@ -262,8 +252,7 @@ void make_worker(Worker &worker, int index) {
   worker.index = index;
   for (int number = 0; number < kStreamsOfWorker; ++number) {
     SONDE_TEST_CALL(cudaStreamCreateWithFlags, &worker.streams[number], cudaStreamNonBlocking);
-    const std::string name =
-        "worker " + std::to_string(index) + " stream " + std::to_string(number);
+    const std::string name = "worker " + std::to_string(index) + " stream " + std::to_string(number);
     nvtxNameCudaStreamA(worker.streams[number], name.c_str());
   }
   SONDE_TEST_CALL(cudaEventCreateWithFlags, &worker.computed, cudaEventDisableTiming);
@@ -298,8 +287,7 @@ void run_blocking_part() {
   blocking_copy(x, host.data(), kBytes, cudaMemcpyHostToDevice);
   ledger.set(kBytes);
   SONDE_TEST_CALL(cudaMemset, y, 0, kBytes);
-  SONDE_TEST_LAUNCH("saxpy_kernel", saxpy_kernel, blocks_for(kElements), kThreads, nullptr, x, y,
-                    4.0f, kElements);
+  SONDE_TEST_LAUNCH("saxpy_kernel", saxpy_kernel, blocks_for(kElements), kThreads, nullptr, x, y, 4.0f, kElements);
   blocking_copy(x, y, kBytes, cudaMemcpyDeviceToDevice);
   blocking_copy(host.data(), x, kBytes, cudaMemcpyDeviceToHost);
   expect_equal("last blocking copy", static_cast<unsigned long long>(host[kElements - 1]), 20);
@@ -325,12 +313,11 @@ void run_managed_part() {
   const uint64_t bytes = kManagedElements * sizeof(float);
   float *values = nullptr;
   ledger.allocate("managed", bytes);
-  SONDE_TEST_CALL(cudaMallocManaged, reinterpret_cast<void **>(&values), bytes,
-                  cudaMemAttachGlobal);
+  SONDE_TEST_CALL(cudaMallocManaged, reinterpret_cast<void **>(&values), bytes, cudaMemAttachGlobal);
   for (uint32_t index = 0; index < kManagedElements; ++index) values[index] = 7.0f;
   prefetch_to_device(values, bytes / 2);  // the other half moves by page faults
-  SONDE_TEST_LAUNCH("scale_kernel", scale_kernel<float>, blocks_for(kManagedElements), kThreads,
-                    nullptr, values, 2.0f, kManagedElements);
+  SONDE_TEST_LAUNCH("scale_kernel", scale_kernel<float>, blocks_for(kManagedElements), kThreads, nullptr, values, 2.0f,
+                    kManagedElements);
   SONDE_TEST_CALL(cudaDeviceSynchronize);
   expect_equal("managed value", static_cast<unsigned long long>(values[kManagedElements - 1]), 14);
   ledger.free("managed");
@@ -363,15 +350,12 @@ void run_graph(Worker (&workers)[kWorkers]) {
   SONDE_TEST_CALL(cudaStreamWaitEvent, side_stream, worker.computed, 0);
   SONDE_TEST_LAUNCH("fill_kernel", fill_kernel, blocks, kThreads, side_stream, z, 1.0f, kElements);
   SONDE_TEST_CALL(cudaEventRecord, worker.finished, side_stream);
-  SONDE_TEST_LAUNCH("saxpy_kernel", saxpy_kernel, blocks, kThreads, main_stream, x, y, 2.0f,
-                    kElements);
+  SONDE_TEST_LAUNCH("saxpy_kernel", saxpy_kernel, blocks, kThreads, main_stream, x, y, 2.0f, kElements);
   SONDE_TEST_CALL(cudaStreamWaitEvent, main_stream, worker.finished, 0);
-  SONDE_TEST_LAUNCH("saxpy_kernel", saxpy_kernel, blocks, kThreads, main_stream, z, y, 4.0f,
-                    kElements);
+  SONDE_TEST_LAUNCH("saxpy_kernel", saxpy_kernel, blocks, kThreads, main_stream, z, y, 4.0f, kElements);
   copy(x, y, kBytes, cudaMemcpyDeviceToDevice, main_stream);
   set(worker.sum, 0, sizeof(*worker.sum), main_stream);
-  SONDE_TEST_LAUNCH("sum_kernel", sum_kernel, blocks, kThreads, main_stream, x, worker.sum,
-                    kElements);
+  SONDE_TEST_LAUNCH("sum_kernel", sum_kernel, blocks, kThreads, main_stream, x, worker.sum, kElements);
   copy(worker.result, worker.sum, sizeof(*worker.sum), cudaMemcpyDeviceToHost, main_stream);
   SONDE_TEST_CALL(cudaStreamEndCapture, main_stream, &graph);
   expected::Ledger::repeat = 1;
@@ -425,7 +409,6 @@ int main() {
   SONDE_TEST_CALL(cudaDeviceSynchronize);
   for (Worker &worker : workers) end_worker(worker);
   nvtxDomainDestroy(ranges.domain);
-  std::printf("{\"program\":\"streams\",\"wrong\":%d,%s}\n", wrong_results.load(),
-              ledger.json().c_str());
+  std::printf("{\"program\":\"streams\",\"wrong\":%d,%s}\n", wrong_results.load(), ledger.json().c_str());
   return wrong_results.load() == 0 ? 0 : 1;
 }
