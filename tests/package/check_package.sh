@@ -36,21 +36,14 @@ mapfile -t roots < <(find "$work/unpacked" -mindepth 1 -maxdepth 1)
 root=${roots[0]}
 
 check_versions() { # file
-  local kind version symbol
-  while read -r kind version symbol; do
-    if [ "$version" = PRIVATE ]; then
-      fail "${1#"$root"/} uses the private symbol $symbol"
-    elif newer "$version" "${floor[$kind]}"; then
-      fail "${1#"$root"/} needs $symbol of ${kind}_$version, above ${kind}_${floor[$kind]}"
-    fi
-  done < <(objdump -T "$1" | sed -nE 's/.*\*UND\*.*\(?\b(GLIBC|GLIBCXX|CXXABI)_([0-9.]+|PRIVATE)\)? +(.*)$/\1 \2 \3/p')
-  # A version can be needed without a symbol, for example GLIBC_ABI_DT_RELR of glibc 2.36.
-  while read -r version; do
-    kind=${version%%_*}
-    if [[ ! ${version#*_} =~ ^[0-9.]+$ ]] || newer "${version#*_}" "${floor[$kind]}"; then
-      fail "${1#"$root"/} needs $version, above ${kind}_${floor[$kind]}"
-    fi
-  done < <(objdump -p "$1" | sed -nE 's/^ +0x[0-9a-f]+ 0x[0-9a-f]+ [0-9]+ ((GLIBC|GLIBCXX|CXXABI)_[^ ]+)$/\1/p')
+  local name kind version symbols
+  # The list holds versions that are needed without a symbol too, for example GLIBC_ABI_DT_RELR of glibc 2.36.
+  while read -r name; do
+    kind=${name%%_*} version=${name#*_}
+    if [[ $version =~ ^[0-9.]+$ ]] && ! newer "$version" "${floor[$kind]}"; then continue; fi
+    symbols=$(objdump -T "$1" | grep -F '*UND*' | grep -F "$name" | awk '{ print $NF }' | paste -sd' ')
+    fail "${1#"$root"/} needs ${symbols:-nothing} of $name, above ${kind}_${floor[$kind]}"
+  done < <(objdump -p "$1" | sed -nE 's/^ +0x[0-9a-f]+ 0x[0-9a-f]+ [0-9]+ ((GLIBC|GLIBCXX|CXXABI)_[^ ]+)$/\1/p' | sort -u)
 }
 
 check_needed() { # file
