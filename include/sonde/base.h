@@ -44,7 +44,8 @@ typedef int32_t sonde_status;
 // A function whose real type a signature string describes.
 typedef void (*sonde_function_t)(void);
 
-// Releases the `user` pointer of a registration, exactly once, when no call can use it any more.
+// Releases the `user` pointer of a registration, exactly once, when no call can use it any more. A registration that
+// returns an error does not take `user`, and drops nothing.
 typedef void (*sonde_drop_user_t)(void *user);
 
 // Objects of the host. Opaque; a pointer is valid until the function that ends it, named beside its maker.

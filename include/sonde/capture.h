@@ -132,6 +132,12 @@ typedef struct sonde_capture_service_t {
   // 1 between enter and leave and on the host's own threads, else 0.
   // [signal-safe]
   uint32_t (*inside)(void);
+
+  // Calls `changed` after each change of the session's demand, on the thread that made it, until the session is
+  // closed; then `user` is dropped.
+  // [control]
+  sonde_status (*watch_demand)(sonde_session_t *session, void (*changed)(void *user), void *user,
+                               sonde_drop_user_t drop_user);
 } sonde_capture_service_t;
 
 // True when somebody wants `type` of the space that `demand` belongs to.

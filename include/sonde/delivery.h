@@ -18,7 +18,7 @@ SONDE_BEGIN_DECLS
 #define SONDE_REPAIR_ZERO 1u      // begin or end is 0: the runtime could not take the time
 #define SONDE_REPAIR_REVERSED 2u  // end before begin
 #define SONDE_REPAIR_SENTINEL 3u  // a value that stands for "none" (INT64_MIN, UINT64_MAX)
-#define SONDE_REPAIR_OUTSIDE 4u   // more than an hour outside the session: another clock
+#define SONDE_REPAIR_OUTSIDE 4u   // an hour before the session, or 30 days after it began: another clock
 
 // A time stamp that cannot be right. The record keeps its raw value; analyses use the repaired interval, whose
 // length is 0 because nothing is known of it, and count such records apart.

@@ -22,7 +22,7 @@ typedef struct sonde_session_options_t {
   uint64_t ring_bytes;    // of each thread; 0: 1 MiB; rounded up to a power of two of at least 64 KiB
   uint64_t memory_cap;    // rings, batches and queues together, bytes; 0: 64 MiB
   uint64_t stall_ns;      // for SONDE_POLICY_STALL; 0: 1 ms
-  uint64_t period_ns;     // longest sleep of the delivery thread; 0: 1 ms
+  uint64_t period_ns;     // longest sleep of the delivery thread; 0: 10 ms
   const char *name;       // copied; NULL: "session"
   const char *live_path;  // copied; file that mirrors ring heads and counters for post-mortem; NULL: none
 } sonde_session_options_t;

@@ -15,20 +15,20 @@ inline constexpr uint32_t kLiveVersion = 1;
 struct LiveHeader {
   uint64_t magic;
   uint32_t version;
-  uint32_t capacity;    // rows
-  uint32_t used;        // rows in use
-  uint32_t overflow;    // 1: streams without a row exist, so the loss is a lower bound
+  uint32_t capacity;  // rows
+  uint32_t used;      // rows in use
+  uint32_t overflow;  // 1: streams without a row exist, so the loss is a lower bound
   uint64_t process;
   uint64_t lost_other;  // records lost without a stream (port buffers refused, ...)
   uint64_t reserved[3];
 };
 
 struct LiveStream {
-  uint64_t stream;      // id in the capture; 0: unused
-  uint64_t published;   // bytes emitted by the stream's thread, or submitted by a port
-  uint64_t delivered;   // bytes taken out of the ring
-  uint64_t lost_full;   // records dropped: ring full
-  uint64_t lost_big;    // records dropped: too big
+  uint64_t stream;     // id in the capture; 0: unused
+  uint64_t published;  // bytes emitted by the stream's thread, or submitted by a port
+  uint64_t delivered;  // bytes taken out of the ring
+  uint64_t lost_full;  // records dropped: ring full
+  uint64_t lost_big;   // records dropped: too big
   uint64_t lost_overwritten;
   uint64_t lost_vendor;
   uint64_t reserved;

@@ -75,7 +75,7 @@ typedef struct sonde_session_stream_t {
 // The process forked; the child has a capture of its own, or none.
 typedef struct sonde_session_fork_t {
   sonde_record_t header;
-  uint64_t child;  // process id
+  uint64_t child;  // process id; 0: unknown
 } sonde_session_fork_t;
 
 #endif
