@@ -1,5 +1,5 @@
 # Libraries of others, each under one imported target. Targets:
-#   Threads::Threads  fmt::fmt  CLI11::CLI11  nlohmann_json::nlohmann_json  Boost::filesystem  Boost::boost
+#   Threads::Threads  fmt::fmt  CLI11::CLI11  nlohmann_json::nlohmann_json  Boost::boost (headers)
 #   Sonde::yaml-cpp  Sonde::zstd  Sonde::xxhash  Sonde::ffi  Sonde::lua (Lua 5.4, the C++ build)
 #   GTest::gtest_main (tests)  benchmark::benchmark (benchmarks)  Python3 (bindings, tests)
 include_guard(GLOBAL)
@@ -10,7 +10,7 @@ find_package(fmt 9 REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(yaml-cpp REQUIRED)
-find_package(Boost 1.74 REQUIRED COMPONENTS filesystem)
+find_package(Boost 1.74 REQUIRED)
 find_package(Python3 3.9 COMPONENTS Interpreter)
 
 # Makes the target Sonde::<name> from the pkg-config module `module`.
