@@ -6,7 +6,8 @@
 #   --sonde   the command, default: sonde in PATH
 #   --build   folder with the compiled programs; they are built there when absent
 #   --work    folder for captures and logs, default: a fresh one, removed at the end
-#   --only    comma-separated, of streams,fork,train,graph,triton,run (default: all)
+#   --only    comma-separated, of streams,fork,train,graph,triton,kernels,run
+#             (default: all)
 #   --steps   training steps of each model, default 12
 #
 # Results go to $OUT, or ./gpu-out when it is unset: captures.tar (one run directory for each
@@ -22,7 +23,7 @@ programs=$here/programs
 sonde=sonde
 build=
 work=
-only=streams,fork,train,graph,triton,run
+only=streams,fork,train,graph,triton,kernels,run
 steps=12
 limit_each=$((3 * 1000 * 1000))
 limit_all=$((10 * 1000 * 1000))
@@ -40,7 +41,7 @@ while [ $# -gt 0 ]; do
 done
 for name in ${only//,/ }; do
   case $name in
-    streams | fork | train | graph | triton | run) ;;
+    streams | fork | train | graph | triton | kernels | run) ;;
     *) echo "record.sh: --only does not know $name; see --help" >&2; exit 2 ;;
   esac
 done
@@ -64,13 +65,14 @@ failures=()
 fail() { echo "FAILED: $*" | tee -a "$checks"; failures+=("$*"); }
 wanted() { case ",$only," in *",$1,"*) return 0 ;; *) return 1 ;; esac; }
 
-# record NAME COMMAND...: the capture goes to captures/NAME, the program's output to logs/NAME.out
+# record NAME CONFIGURATION COMMAND...: the capture goes to captures/NAME, the program's output to
+# logs/NAME.out
 record() {
-  local name=$1 code=0
-  shift
-  echo "== record $name: $*"
+  local name=$1 configuration=$here/configurations/$2.yaml code=0
+  shift 2
+  echo "== record $name ($(basename "$configuration")): $*"
   rm -rf "$work/captures/$name"
-  "$sonde" record -o "$work/captures/$name" -- "$@" \
+  "$sonde" record -o "$work/captures/$name" -c "$configuration" -- "$@" \
     >"$work/logs/$name.out" 2>"$work/logs/$name.err" || code=$?
   if [ $code -ne 0 ]; then
     fail "$name: exit code $code"
@@ -82,7 +84,7 @@ record() {
     return 1
   fi
   tail -n 3 "$work/logs/$name.err"
-  made_note "$name" "$@"
+  made_note "$name" "$configuration" "$@"
 }
 
 # Of an installed Python package, read without importing it.
@@ -93,11 +95,12 @@ package_version() {
 
 # How the capture was made, kept beside it. No paths of this machine.
 made_note() {
-  local name=$1 words
-  shift
+  local name=$1 configuration=$2 words
+  shift 2
   words=$(printf '%s ' "$@" | sed -e "s#$programs/##g" -e "s#$build/##g" -e 's/ $//')
   {
-    echo "command: sonde record -- $words"
+    echo "command: sonde record -c $(basename "$configuration") -- $words"
+    sed -e '/^#/d' -e "s/^/$(basename "$configuration"): /" "$configuration"
     echo "date: $(date -u +%Y-%m-%d)"
     echo "gpu: $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n 1)"
     echo "cuda: $(nvcc --version 2>/dev/null | sed -n 's/.*release //p')"
@@ -169,35 +172,58 @@ build_program() {
   }
 }
 
-if wanted streams && build_program streams && record streams "$build/streams"; then
+if wanted streams && build_program streams && record streams everything "$build/streams"; then
   read_back streams
   check streams program "$work/logs/streams.out"
   pack
 fi
-if wanted fork && build_program fork_exec && record fork "$build/fork_exec"; then
+if wanted fork && build_program fork_exec && record fork calls "$build/fork_exec"; then
   read_back fork
   check fork images "$work/logs/fork.out"
   pack
 fi
 if wanted train; then
-  if record train python3 "$programs/train.py" --steps "$steps" --nvtx; then
+  if record train calls python3 "$programs/train.py" --steps "$steps" --nvtx; then
     read_back train
     against_profiler train python3 "$programs/train.py" --steps "$steps"
     pack
   fi
 fi
 if wanted graph; then
-  if record graph python3 "$programs/train.py" --steps "$steps" --graph --nvtx; then
+  if record graph calls python3 "$programs/train.py" --steps "$steps" --graph --nvtx; then
     read_back graph
     against_profiler graph python3 "$programs/train.py" --steps "$steps" --graph
     pack
   fi
 fi
-if wanted triton && record triton python3 "$programs/triton_kernels.py"; then
+if wanted triton && record triton calls python3 "$programs/triton_kernels.py"; then
   read_back triton
   check triton program "$work/logs/triton.out"
   against_profiler triton python3 "$programs/triton_kernels.py"
   pack
+fi
+
+# Bytes on disk for a kernel record: a capture of device records alone, divided. Its few copies,
+# sets, names and schemas are in the numerator too, so this is an upper bound.
+if wanted kernels && record kernels kernels python3 "$programs/train.py" --steps "$steps"; then
+  python3 - "$here" "$sonde" "$work/captures/kernels" <<'PYTHON' | tee -a "$checks"
+import sys
+
+sys.path.insert(0, sys.argv[1])
+import capture_counts
+import compare
+
+files = compare.capture_files(sys.argv[3])
+kernels = sum(
+    sum(capture_counts.counts_of_capture(sys.argv[2], path)["kernels"].values()) for path in files
+)
+size = sum(path.stat().st_size for path in files)
+print(f"kernels: {size} bytes on disk for {kernels} kernel records and what goes with them")
+if kernels:
+    print(f"kernels: {size / kernels:.1f} bytes a kernel (limit 16)")
+sys.exit(0 if kernels and size <= 16 * kernels else 1)
+PYTHON
+  [ "${PIPESTATUS[0]}" -eq 0 ] || fail "kernels: bytes a kernel record"
 fi
 
 # The report straight from a live run, as a newcomer would ask for it.

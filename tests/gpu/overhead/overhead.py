@@ -7,8 +7,10 @@ budget is reached, so all configurations see the same drift of the machine. Conf
 
     none, none_again  no tool; twice, so that the noise of the comparison itself shows
     bare              the bare CUPTI client (../bare): kernel records counted and forgotten
-    sonde             `sonde record` of kernels and memory (kernels_memory.yaml)
-    sonde_default     `sonde record` with nothing switched off (not run unless asked for)
+    sonde             `sonde record` of kernels, copies, sets and allocations
+    sonde_kernels, sonde_default, sonde_calls
+                      the same with device records alone, with the port's own defaults, and with
+                      every call (not run unless asked for); see ../configurations
     proton            Triton's profiler, tree, started inside the process
     torch             torch.profiler, device activities only, started inside the process
 
@@ -34,7 +36,17 @@ sys.path.insert(0, str(HERE.parent))
 
 import capture_counts  # noqa: E402  (found through the line above)
 
-CONFIGURATIONS = ("none", "none_again", "bare", "sonde", "sonde_default", "proton", "torch")
+CONFIGURATIONS = (
+    "none", "none_again", "bare", "sonde", "sonde_kernels", "sonde_default", "sonde_calls",
+    "proton", "torch",
+)  # fmt: skip
+# Files of ../configurations; None: the port's own defaults.
+SONDE_CONFIGURATIONS = {
+    "sonde": "kernels_memory.yaml",
+    "sonde_kernels": "kernels.yaml",
+    "sonde_default": None,
+    "sonde_calls": "calls.yaml",
+}
 DEFAULT_CONFIGURATIONS = "none,none_again,bare,sonde,proton,torch"
 GOAL_OVER_BARE = 1.05
 # What another tool of the calling environment could switch on in every child.
@@ -54,10 +66,11 @@ def plan_of(configuration, options, folder):
         counts = folder / "bare.json"
         variables = {"CUDA_INJECTION64_PATH": options.bare, "BARE_CUPTI_OUTPUT": str(counts)}
         return [], variables
-    if configuration in ("sonde", "sonde_default"):
+    if configuration in SONDE_CONFIGURATIONS:
         prefix = [options.sonde, "record", "-o", str(folder / "run")]
-        if configuration == "sonde":
-            prefix += ["-c", options.sonde_configuration]
+        if SONDE_CONFIGURATIONS[configuration] is not None:
+            file = HERE.parent / "configurations" / SONDE_CONFIGURATIONS[configuration]
+            prefix += ["-c", str(file)]
         return prefix + ["--"], {}
     return [], {}
 
@@ -121,7 +134,7 @@ def kernels_seen(configuration, options, folder, result):
     """Kernels that the tool recorded in the whole process; None where there is no such number."""
     if configuration == "bare":
         return json.loads((folder / "bare.json").read_text())["kernels"]
-    if configuration in ("sonde", "sonde_default"):
+    if configuration in SONDE_CONFIGURATIONS:
         counts = capture_counts.counts_of_capture(options.sonde, folder / "run")
         return sum(counts["kernels"].values())
     return result["kernels"]
@@ -295,12 +308,14 @@ def table_text(analysis, measurements):
             seen = entry["kernels_seen"]
             if expected is not None and seen is not None and seen < expected:
                 lines.append(f"  incomplete: {configuration} saw {seen} of {expected} kernels")
-        sonde = part["configurations"].get("sonde")
-        if sonde is not None and sonde["to_bare"] is not None:
-            verdict = stats.verdict_of_limit(sonde["to_bare"], GOAL_OVER_BARE)
+        for configuration in ("sonde", "sonde_kernels"):
+            entry = part["configurations"].get(configuration)
+            if entry is None or entry["to_bare"] is None:
+                continue
+            verdict = stats.verdict_of_limit(entry["to_bare"], GOAL_OVER_BARE)
             lines.append(
-                f"  goal: sonde at most {GOAL_OVER_BARE:.2f} of bare: {verdict}, "
-                f"{ratio_text(sonde['to_bare'])}"
+                f"  goal: {configuration} at most {GOAL_OVER_BARE:.2f} of bare: {verdict}, "
+                f"{ratio_text(entry['to_bare'])}"
             )
         lines.append("")
     for (configuration, workload), messages in measurements.failures.items():
@@ -333,7 +348,6 @@ def parse_arguments(arguments):
     parser.add_argument("--child-timeout", type=float, default=120.0, help="seconds for a process")
     parser.add_argument("--seed", type=int, default=1, help="of the order within the rounds")
     parser.add_argument("--sonde", default="sonde")
-    parser.add_argument("--sonde-configuration", default=str(HERE / "kernels_memory.yaml"))
     parser.add_argument("--bare", default="bare_cupti.so", help="library made by ../bare/build.sh")
     parser.add_argument("--no-count", dest="count", action="store_false")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
