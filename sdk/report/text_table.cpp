@@ -68,6 +68,20 @@ std::vector<uint64_t> chosen_rows(const Table &table, uint64_t rows, uint64_t co
   return order;
 }
 
+// " [2]", " [3]", ... for cells that read like an earlier one though their texts differ, else "".
+std::vector<std::string> marks_of(const ShownColumn &column) {
+  std::vector<std::string> marks(column.cells.size());
+  std::map<std::string_view, std::vector<std::string_view>> seen;  // shown text -> different texts behind it
+  for (size_t row = 0; row < column.cells.size(); ++row) {
+    std::vector<std::string_view> &others = seen[column.cells[row]];
+    const auto known = std::find(others.begin(), others.end(), column.raw[row]);
+    const auto number = known - others.begin() + 1;
+    if (known == others.end()) others.emplace_back(column.raw[row]);
+    if (number > 1) marks[row] = fmt::format(" [{}]", number);
+  }
+  return marks;
+}
+
 ShownColumn fill_column(const Table &table, uint64_t index, const std::vector<uint64_t> &rows) {
   const sonde_column_spec_t &spec = table.columns()[index];
   ShownColumn column;
@@ -90,6 +104,12 @@ ShownColumn fill_column(const Table &table, uint64_t index, const std::vector<ui
   }
   const size_t content = column.number_width + (column.unit_width == 0 ? 0 : column.unit_width + 1);
   column.width = std::max(content, display_width(column.head));
+  if (!column.is_number) {
+    const std::vector<std::string> marks = marks_of(column);
+    for (size_t row = 0; row < marks.size(); ++row) {
+      column.width = std::max(column.width, display_width(column.cells[row]) + marks[row].size());
+    }
+  }
   return column;
 }
 
@@ -112,21 +132,17 @@ void narrow(std::vector<ShownColumn> &columns, size_t limit) {
   }
 }
 
-// Shortens the texts of a column to its width and tells apart those that then read alike.
+// Takes texts that do not fit to the column's width; marks those that then read alike though they differ.
 void shorten(ShownColumn &column) {
-  std::map<std::string, std::vector<std::string>> seen;  // shown text -> different raw texts behind it
   for (size_t row = 0; row < column.cells.size(); ++row) {
     std::string &cell = column.cells[row];
-    const std::string &raw = column.raw[row];
-    if (display_width(cell) > column.width) cell = shorten_name(raw, column.width);
-    std::vector<std::string> &others = seen[cell];
-    const auto known = std::find(others.begin(), others.end(), raw);
-    const auto number = static_cast<size_t>(known - others.begin()) + 1;
-    if (known == others.end()) others.push_back(raw);
-    if (number > 1) {
-      const std::string mark = fmt::format(" [{}]", number);
-      if (column.width > mark.size()) cell = shorten_middle(cell, column.width - mark.size());
-      cell += mark;
+    if (display_width(cell) > column.width) cell = shorten_name(column.raw[row], column.width);
+  }
+  const std::vector<std::string> marks = marks_of(column);
+  for (size_t row = 0; row < column.cells.size(); ++row) {
+    const std::string &mark = marks[row];
+    if (!mark.empty() && column.width > mark.size()) {
+      column.cells[row] = shorten_middle(column.cells[row], column.width - mark.size()) + mark;
     }
   }
 }
