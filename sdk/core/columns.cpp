@@ -3,7 +3,6 @@
 // next record lies. Benchmark: tests/bench/lua_columns.cpp.
 #include "core/columns.h"
 
-#include <fmt/format.h>
 #include <sonde/capture.h>
 #include <sonde/schema.h>
 
@@ -538,7 +537,7 @@ class Groups {
       return SONDE_OK;
     });
     if (full) {
-      return fail(SONDE_E_FULL, fmt::format("more than {} groups; the key is not one to group by", kMaxGroups));
+      return fail(SONDE_E_FULL, "more than " + std::to_string(kMaxGroups) + " groups; the key is not one to group by");
     }
     return status;
   }
@@ -619,12 +618,17 @@ sonde_status group_close(sonde_groups_t *groups) {
 
 // ---- Looking a column up ----
 
+void list(std::string &names, const char *name) {
+  if (!names.empty()) names += ", ";
+  names += name;
+}
+
 const sonde_record_type_t *find_type(const sonde_schema_t &schema, std::string_view name, std::string &known) {
   for (uint32_t index = 0; index < schema.type_count; ++index) {
     const auto *type = reinterpret_cast<const sonde_record_type_t *>(
         reinterpret_cast<const uint8_t *>(schema.types) + uint64_t{index} * schema.type_stride);
     if (type->name == name) return type;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", type->name);
+    list(known, type->name);
   }
   return nullptr;
 }
@@ -634,7 +638,7 @@ const sonde_field_t *find_field(const sonde_record_type_t &type, std::string_vie
     const auto *field = reinterpret_cast<const sonde_field_t *>(reinterpret_cast<const uint8_t *>(type.fields) +
                                                                 uint64_t{index} * type.field_stride);
     if (field->name == name) return field;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", field->name);
+    list(known, field->name);
   }
   return nullptr;
 }
@@ -652,7 +656,7 @@ sonde_status find(const char *space, const char *type_name, const char *field_na
     std::string known;
     const sonde_record_type_t *const type = find_type(*schema, type_name, known);
     if (type == nullptr) {
-      return fail(SONDE_E_NOT_FOUND, fmt::format("{} has no type \"{}\"; it has {}", space, type_name, known));
+      return fail(SONDE_E_NOT_FOUND, std::string(space) + " has no type \"" + type_name + "\"; it has " + known);
     }
     *out = {};
     out->struct_size = sizeof(sonde_column_t);
@@ -662,7 +666,7 @@ sonde_status find(const char *space, const char *type_name, const char *field_na
     const sonde_field_t *const field = find_field(*type, field_name, known);
     if (field != nullptr) {
       if (field->kind >= SONDE_KIND_SPAN_UINT || std::popcount(field->width) != 1 || field->width > 8) {
-        return fail(SONDE_E_TYPE, fmt::format("{}.{}.{} is not one number a record", space, type_name, field_name));
+        return fail(SONDE_E_TYPE, std::string(space) + "." + type_name + "." + field_name + " is not one number a record");
       }
       out->offset = field->offset;
       out->width = field->width;
@@ -681,7 +685,7 @@ sonde_status find(const char *space, const char *type_name, const char *field_na
     const bool has_end = end != nullptr && end->kind == SONDE_KIND_TIME;
     for (const DerivedName &name : kDerivedNames) {
       if (name.needs_end && !has_end) continue;
-      known += fmt::format("{}{}", known.empty() ? "" : ", ", name.name);
+      list(known, name.name);
       if (std::string_view(name.name) != field_name) continue;
       out->derived = name.derived;
       out->offset = name.needs_end ? end->offset : static_cast<uint32_t>(offsetof(sonde_record_t, time));
@@ -690,7 +694,7 @@ sonde_status find(const char *space, const char *type_name, const char *field_na
       return SONDE_OK;
     }
     return fail(SONDE_E_NOT_FOUND,
-                fmt::format("{}.{} has no field \"{}\"; it has {}, time", space, type_name, field_name, known));
+                std::string(space) + "." + type_name + " has no field \"" + field_name + "\"; it has " + known + ", time");
   });
 }
 
