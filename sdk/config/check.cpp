@@ -17,14 +17,22 @@ constexpr size_t kMaxFaults = 40;
 
 const char *type_name(uint32_t type) {
   switch (type) {
-    case SONDE_OPTION_BOOL: return "true or false";
-    case SONDE_OPTION_I64: return "an integer";
-    case SONDE_OPTION_F64: return "a number";
-    case SONDE_OPTION_TEXT: return "text";
-    case SONDE_OPTION_TEXTS: return "a list of text";
-    case SONDE_OPTION_TIME: return "a time (10us, 2.5ms, 1s, or ns)";
-    case SONDE_OPTION_TREE: return "a tree";
-    default: return "?";
+    case SONDE_OPTION_BOOL:
+      return "true or false";
+    case SONDE_OPTION_I64:
+      return "an integer";
+    case SONDE_OPTION_F64:
+      return "a number";
+    case SONDE_OPTION_TEXT:
+      return "text";
+    case SONDE_OPTION_TEXTS:
+      return "a list of text";
+    case SONDE_OPTION_TIME:
+      return "a time (10us, 2.5ms, 1s, or ns)";
+    case SONDE_OPTION_TREE:
+      return "a tree";
+    default:
+      return "?";
   }
 }
 
@@ -88,17 +96,22 @@ class Reader {
   Result<Node> read(const Node &given) const {
     const std::string_view choices = option_.choices;
     switch (option_.type) {
-      case SONDE_OPTION_TREE: return given;
-      case SONDE_OPTION_TEXTS: return read_texts(given);
-      case SONDE_OPTION_TEXT: return read_text(given);
+      case SONDE_OPTION_TREE:
+        return given;
+      case SONDE_OPTION_TEXTS:
+        return read_texts(given);
+      case SONDE_OPTION_TEXT:
+        return read_text(given);
       case SONDE_OPTION_BOOL:
         return read_scalar<bool>(given, "", to_bool, [](bool value) { return value ? "true" : "false"; });
       case SONDE_OPTION_I64:
         return read_scalar<int64_t>(given, choices, to_integer, [](int64_t value) { return std::to_string(value); });
       case SONDE_OPTION_TIME:
         return read_scalar<int64_t>(given, choices, to_time, [](int64_t value) { return std::to_string(value); });
-      case SONDE_OPTION_F64: return read_scalar<double>(given, choices, to_number, from_number);
-      default: return fault(fmt::format("has the unknown type {}", option_.type));
+      case SONDE_OPTION_F64:
+        return read_scalar<double>(given, choices, to_number, from_number);
+      default:
+        return fault(fmt::format("has the unknown type {}", option_.type));
     }
   }
 
@@ -120,8 +133,8 @@ class Reader {
     const auto range = to_range<Value>(choices, read);
     if (!range) return fault(fmt::format("has the declared range '{}', which is none", choices));
     if ((range->least && *value < *range->least) || (range->greatest && *value > *range->greatest)) {
-      return fault(fmt::format("is {}, outside {}{}{}", given.text, choices, *option_.unit == '\0' ? "" : " ",
-                               option_.unit));
+      return fault(
+          fmt::format("is {}, outside {}{}{}", given.text, choices, *option_.unit == '\0' ? "" : " ", option_.unit));
     }
     Node node = given;
     node.text = write(*value);
@@ -146,8 +159,8 @@ class Reader {
     if (given.kind != Kind::kList) return wrong_type(given);
     for (const Node &item : given.items) {
       if (item.kind != Kind::kScalar) {
-        return fault(fmt::format("holds {} at {}; expected {}", kind_name(item.kind), where(item),
-                                 type_name(option_.type)));
+        return fault(
+            fmt::format("holds {} at {}; expected {}", kind_name(item.kind), where(item), type_name(option_.type)));
       }
     }
     return given;
@@ -215,8 +228,8 @@ class Checker {
         continue;
       }
       const std::string below = name + ".";
-      const bool nests =
-          std::any_of(names_.begin(), names_.end(), [&](const std::string &option) { return option.starts_with(below); });
+      const bool nests = std::any_of(names_.begin(), names_.end(),
+                                     [&](const std::string &option) { return option.starts_with(below); });
       if (nests && item.kind == Kind::kMap) {
         walk(item, below);
       } else if (nests && item.kind == Kind::kNull) {

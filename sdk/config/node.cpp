@@ -49,10 +49,14 @@ void adopt(Document &document, Node &node) {
 
 const char *kind_name(Kind kind) {
   switch (kind) {
-    case Kind::kNull: return "nothing";
-    case Kind::kScalar: return "text";
-    case Kind::kList: return "a list";
-    case Kind::kMap: return "a map";
+    case Kind::kNull:
+      return "nothing";
+    case Kind::kScalar:
+      return "text";
+    case Kind::kList:
+      return "a list";
+    case Kind::kMap:
+      return "a map";
   }
   return "?";
 }

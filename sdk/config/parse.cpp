@@ -194,9 +194,11 @@ class ViewBuffer final : public std::streambuf {
 size_t find_bad_utf8(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     const auto lead = static_cast<unsigned char>(text[at]);
-    const size_t length = lead < 0x80 ? 1 : lead >= 0xc2 && lead < 0xe0 ? 2 : (lead & 0xf0) == 0xe0 ? 3
-                          : lead >= 0xf0 && lead < 0xf5                   ? 4
-                                                                          : 0;
+    const size_t length = lead < 0x80                   ? 1
+                          : lead >= 0xc2 && lead < 0xe0 ? 2
+                          : (lead & 0xf0) == 0xe0       ? 3
+                          : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                        : 0;
     if (length == 0 || at + length > text.size()) return at;
     for (size_t index = 1; index < length; ++index) {
       if ((static_cast<unsigned char>(text[at + index]) & 0xc0) != 0x80) return at;
@@ -224,8 +226,8 @@ Place place_in(std::string_view text, size_t offset) {
 Result<std::unique_ptr<Document>> parse(std::string_view text, const std::string &origin) {
   auto document = std::make_unique<Document>(origin);
   if (text.size() > kMaxBytes) {
-    return refuse(*document, {}, fmt::format("the text has {} bytes; a configuration may have {}", text.size(),
-                                             kMaxBytes));
+    return refuse(*document, {},
+                  fmt::format("the text has {} bytes; a configuration may have {}", text.size(), kMaxBytes));
   }
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
     return refuse(*document, place_in(text, nul), "a NUL byte; this is not text");
@@ -261,8 +263,8 @@ Result<std::unique_ptr<Document>> load(const std::string &path) {
   for (size_t got = 0; (got = std::fread(block, 1, sizeof block, file.get())) > 0;) {
     text.append(block, got);
     if (text.size() > kMaxBytes) {
-      return Error{SONDE_E_PARSE, fmt::format("{}: larger than the {} bytes a configuration may have", path,
-                                              kMaxBytes)};
+      return Error{SONDE_E_PARSE,
+                   fmt::format("{}: larger than the {} bytes a configuration may have", path, kMaxBytes)};
     }
   }
   if (std::ferror(file.get()) != 0) {

@@ -23,11 +23,21 @@ void append_quoted(std::string &out, std::string_view text) {
   out += '"';
   for (const char character : text) {
     switch (character) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
       default:
         if (static_cast<unsigned char>(character) < 0x20 || character == 0x7f) {
           out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(character)));
@@ -52,9 +62,15 @@ bool is_small(const Node &node) {
 
 void append_flow(std::string &out, const Node &node) {
   switch (node.kind) {
-    case Kind::kNull: out += '~'; return;
-    case Kind::kScalar: out += print_scalar(node.text, node.quoted); return;
-    case Kind::kMap: out += "{}"; return;
+    case Kind::kNull:
+      out += '~';
+      return;
+    case Kind::kScalar:
+      out += print_scalar(node.text, node.quoted);
+      return;
+    case Kind::kMap:
+      out += "{}";
+      return;
     case Kind::kList:
       out += '[';
       for (size_t index = 0; index < node.items.size(); ++index) {

@@ -162,8 +162,8 @@ sonde_status key(const sonde_config_t *config, const char *path, uint64_t index,
                   fmt::format("{}: '{}' is {}; expected a map", where(**node), path, kind_name((*node)->kind)));
     }
     if (index >= (*node)->keys.size()) {
-      return fail(SONDE_E_RANGE, fmt::format("{}: '{}' has {} entries, not {}", where(**node), path,
-                                             (*node)->keys.size(), index + 1));
+      return fail(SONDE_E_RANGE,
+                  fmt::format("{}: '{}' has {} entries, not {}", where(**node), path, (*node)->keys.size(), index + 1));
     }
     *out = (*node)->keys[index].c_str();
     return SONDE_OK;

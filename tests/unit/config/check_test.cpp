@@ -71,7 +71,8 @@ TEST(Check, ReportsAllFaultsAtOnceEachWithItsPlace) {
 }
 
 TEST(Check, RefusesUnknownNamesWithoutANearOne) {
-  EXPECT_EQ(faults("zzz: 1\n").rfind("run.yaml:1:1: unknown option 'zzz' of workload; there are idle.threshold", 0), 0u);
+  EXPECT_EQ(faults("zzz: 1\n").rfind("run.yaml:1:1: unknown option 'zzz' of workload; there are idle.threshold", 0),
+            0u);
   EXPECT_EQ(faults("rows: 1\n", Options{}), "run.yaml:1:1: unknown option 'rows' of workload; it takes none");
 }
 

@@ -155,11 +155,11 @@ class RandomTree {
 
  private:
   std::string text() {
-    static const char *const kWords[] = {"plain",  "with space", "a: b",  "- x", "#no",   "it's", "\"quoted\"", "~",
-                                         "null",   "0x10",       "1.5Ki", "",    "\n",    "a\nb", "\t",         "\x01",
-                                         "\x7f",   "\xc3\xa9",   "%",     "[",   "}",     "*a",   "&a",         "!t",
-                                         "a,b",    "? k",        "---",   "...", "<<",    "|",    ">",          "\\",
-                                         " ahead", "behind ",    "@",     "`",   "a:",    ":",    "-",          "3%"};
+    static const char *const kWords[] = {"plain",  "with space", "a: b",  "- x", "#no", "it's", "\"quoted\"", "~",
+                                         "null",   "0x10",       "1.5Ki", "",    "\n",  "a\nb", "\t",         "\x01",
+                                         "\x7f",   "\xc3\xa9",   "%",     "[",   "}",   "*a",   "&a",         "!t",
+                                         "a,b",    "? k",        "---",   "...", "<<",  "|",    ">",          "\\",
+                                         " ahead", "behind ",    "@",     "`",   "a:",  ":",    "-",          "3%"};
     return kWords[random_() % std::size(kWords)];
   }
   std::mt19937_64 random_;
@@ -187,9 +187,15 @@ TEST(Parse, EndsOnEveryMutationOfAText) {
     for (uint64_t edits = 1 + random() % 4; edits > 0; --edits) {
       const size_t at = random() % text.size();
       switch (random() % 3) {
-        case 0: text[at] = static_cast<char>(random()); break;
-        case 1: text.erase(at, 1 + random() % 8); break;
-        default: text.insert(at, 1, "[]{}:,&*!|>'\"%@`#-?\n\t "[random() % 23]); break;
+        case 0:
+          text[at] = static_cast<char>(random());
+          break;
+        case 1:
+          text.erase(at, 1 + random() % 8);
+          break;
+        default:
+          text.insert(at, 1, "[]{}:,&*!|>'\"%@`#-?\n\t "[random() % 23]);
+          break;
       }
       if (text.empty()) text = "x";
     }

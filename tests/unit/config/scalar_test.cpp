@@ -81,10 +81,24 @@ TEST(Scalar, EveryIntegerReadsBackFromDecimalAndHex) {
 
 TEST(Scalar, TimesAreWholeNanoseconds) {
   const IntegerCase cases[] = {
-      {"0", 0},           {"250", 250},        {"1ns", 1},        {"10us", 10000},        {"2.5ms", 2500000},
-      {"1s", 1000000000}, {"2min", 120000000000}, {"1h", 3600000000000}, {"0.000000001s", 1}, {"-1ms", -1000000},
-      {"1 ms", 1000000},  {"2.5", std::nullopt}, {"0.5ns", std::nullopt}, {"ms", std::nullopt},
-      {"1d", std::nullopt}, {"3000000h", std::nullopt}, {"1 m s", std::nullopt}, {"", std::nullopt},
+      {"0", 0},
+      {"250", 250},
+      {"1ns", 1},
+      {"10us", 10000},
+      {"2.5ms", 2500000},
+      {"1s", 1000000000},
+      {"2min", 120000000000},
+      {"1h", 3600000000000},
+      {"0.000000001s", 1},
+      {"-1ms", -1000000},
+      {"1 ms", 1000000},
+      {"2.5", std::nullopt},
+      {"0.5ns", std::nullopt},
+      {"ms", std::nullopt},
+      {"1d", std::nullopt},
+      {"3000000h", std::nullopt},
+      {"1 m s", std::nullopt},
+      {"", std::nullopt},
   };
   for (const IntegerCase &item : cases) EXPECT_EQ(to_time(item.text), item.value) << item.text;
 }
