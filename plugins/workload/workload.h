@@ -1,0 +1,176 @@
+// Gathers the numbers of the report from batches, one process of the capture beside the other.
+#pragma once
+
+#include <sonde/toolkit/log2_histogram.h>
+#include <sonde/toolkit/strings.h>
+#include <sonde/sonde.hpp>
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "device.h"
+#include "host_side.h"
+#include "measures.h"
+#include "memory_side.h"
+#include "options.h"
+
+namespace sonde::workload {
+
+// Grid and block of a launch.
+struct Shape {
+  std::array<uint32_t, 3> grid{};
+  std::array<uint32_t, 3> block{};
+  auto operator<=>(const Shape &) const = default;
+};
+
+struct KernelRow {
+  static constexpr size_t kShapeLimit = 1024;  // shapes told apart; further ones only count as such
+
+  uint32_t device = 0;
+  uint32_t name = 0;
+  Durations durations;
+  uint64_t from_graphs = 0;
+  std::map<Shape, uint64_t> shapes = {};
+  uint64_t other_shapes = 0;   // launches with a shape beyond the limit
+  uint32_t registers = 0;      // greatest seen, as the following
+  uint32_t static_shared = 0;  // bytes a block
+  uint32_t dynamic_shared = 0;
+  uint32_t local = 0;  // bytes a thread
+
+  // The most frequent shape, the least one of several.
+  Shape typical() const;
+};
+
+struct TransferRow {
+  Durations durations;
+  uint64_t bytes = 0;
+  uint64_t timed_bytes = 0;  // of those with a time that can be right
+  toolkit::Statistics size = {};
+  toolkit::Quantiles sizes{toolkit::Quantiles::kDefaultExactLimit};
+};
+
+// device, SONDE_COPY_*, SONDE_MEMORY_* of source and destination, asynchronous
+using CopyKey = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, bool>;
+// device, SONDE_MEMORY_*, asynchronous
+using SetKey = std::tuple<uint32_t, uint32_t, bool>;
+
+struct GraphRow {
+  static constexpr size_t kLaunchLimit = 65536;
+
+  uint32_t declared_nodes = 0;  // of the graph itself, 0: unknown
+  uint64_t kernels = 0;
+  uint64_t copies = 0;
+  uint64_t sets = 0;
+  int64_t node_ns = 0;    // time of its nodes
+  Durations whole;        // launches recorded as one interval
+  uint64_t launches = 0;  // distinct correlations of its records
+  std::unordered_set<uint64_t> launch_ids;
+  uint64_t last_launch = 0;
+
+  void note_launch(uint64_t correlation);
+};
+
+// Everything of one process (source of the capture).
+struct Source {
+  explicit Source(const Options &options) : host(options), memory(options) {}
+
+  std::optional<uint64_t> process;
+  std::optional<uint64_t> parent;
+  std::string host_name, program, command;
+  uint64_t records = 0;
+  int64_t first_ns = INT64_MAX;  // of all its records with a stamp that can be right
+  int64_t last_ns = INT64_MIN;
+  std::unordered_map<uint64_t, KernelRow> kernels;  // by device << 32 | name
+  uint64_t kernel_count = 0;
+  int64_t kernel_ns = 0;
+  std::map<CopyKey, TransferRow> copies;
+  toolkit::Log2Histogram host_copy_sizes;  // between host and device
+  uint64_t host_copies = 0;
+  uint64_t tiny_copies = 0;  // of those
+  int64_t tiny_copy_ns = 0;
+  std::map<SetKey, TransferRow> sets;
+  std::map<uint32_t, Device> devices;
+  std::map<std::tuple<uint32_t, uint32_t>, GraphRow> graphs;  // executable graph, generation
+  std::map<uint32_t, std::vector<int64_t>> graphs_made;       // times, ascending
+  std::map<std::tuple<uint32_t, uint64_t>, std::string> stream_names;
+  HostSide host;
+  MemorySide memory;
+  InvalidTimes invalid_device, invalid_host;
+};
+
+struct TopKernel {
+  std::string name;
+  uint64_t count;
+  int64_t total_ns;
+};
+
+// Thread-safe: a batch is taken under a lock that the queries take too. Memory is bounded by the options and grows
+// with the distinct names, streams and live ranges, not with the records.
+class Workload {
+ public:
+  Workload(const Options &options, toolkit::SourceStrings::Fetch fetch);
+
+  // [delivery]
+  void consume(const sonde_batch_t &raw);
+  // After the last batch.
+  void finish();
+
+  // [any], also while the run goes on: of what was delivered so far.
+  uint64_t kernel_count() const;
+  int64_t kernel_ns() const;
+  // Of a device number, over all processes: idle time by span. 0 when nothing ran.
+  double idle_share(uint32_t device) const;
+  // The greatest peak of any process.
+  uint64_t peak_bytes(uint32_t device) const;
+  // Over all devices and processes, by total time, then by name.
+  std::vector<TopKernel> top_kernels(uint64_t limit) const;
+
+  // After finish.
+  const std::map<uint32_t, Source> &sources() const { return sources_; }
+  const std::string &text(uint32_t name) const { return strings_.text(name); }
+  const Options &options() const { return options_; }
+  uint64_t lost_records() const { return lost_records_; }
+  uint64_t lost_batches() const { return lost_batches_; }
+
+ private:
+  void session_record(Source &source, const Record &record, uint32_t id);
+  void host_record(Source &source, const Record &record, uint32_t id);
+  void device_record(Source &source, const Record &record, uint32_t id);
+  void memory_record(Source &source, const Record &record);
+  void object_record(Source &source, const Record &record, uint32_t id);
+  void framework_record(Source &source, const Record &record, uint32_t id);
+
+  void kernel(Source &source, const sonde_device_kernel_t &record, const Interval &interval, uint32_t id);
+  void copy(Source &source, const sonde_device_copy_t &record, const Interval &interval);
+  void set(Source &source, const sonde_device_set_t &record, const Interval &interval);
+  void note_activity(Source &source, uint32_t device, const Interval &interval, const Activity &activity);
+  GraphRow &graph(Source &source, uint32_t graph_exec, int64_t time);
+  Device &device(Source &source, uint32_t number);
+
+  Options options_;
+  mutable std::mutex mutex_;
+  toolkit::SourceStrings strings_;
+  std::map<uint32_t, Source> sources_;
+  std::array<uint32_t, 11> copy_labels_{};
+  uint32_t set_label_ = 0;
+  uint32_t other_kernels_ = 0;
+  uint64_t lost_records_ = 0;
+  uint64_t lost_batches_ = 0;
+};
+
+// Words for SONDE_COPY_* and SONDE_MEMORY_*.
+const char *copy_name(uint32_t kind);
+const char *memory_name(uint32_t kind);
+// Between host and device (arrays included), in either direction.
+bool is_host_copy(uint32_t kind);
+
+}  // namespace sonde::workload
