@@ -3,6 +3,7 @@
 #include <sonde/plugin.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -10,12 +11,12 @@
 namespace {
 
 int destroyed = 0;
+volatile std::uintptr_t nowhere = 16;  // no page is there
 
 sonde_status create(sonde_session_t *, const sonde_config_t *, void **instance) {
   if (const char *const wish = std::getenv("LOADER_TEST_CREATE")) {
-    int *volatile nowhere = nullptr;
-    if (std::strcmp(wish, "write") == 0) *nowhere = 1;
-    if (std::strcmp(wish, "library") == 0) std::memset(nowhere, 1, std::strlen(wish) * 100);
+    if (std::strcmp(wish, "write") == 0) *reinterpret_cast<volatile int *>(nowhere) = 1;
+    if (std::strcmp(wish, "library") == 0) std::memset(reinterpret_cast<void *>(nowhere), 1, std::strlen(wish) * 100);
     if (std::strcmp(wish, "abort") == 0) std::abort();
   }
   *instance = &destroyed;
