@@ -19,15 +19,8 @@ import json
 import re
 import subprocess
 
-# Words for SONDE_COPY_* and SONDE_MEMORY_* (include/sonde/spaces/device.h), by number.
-COPY_DIRECTIONS = (
-    "other", "HtoD", "DtoH", "DtoD", "HtoH", "PtoP", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA",
-)  # fmt: skip
+# Words of the copy kinds (SONDE_COPY_* in include/sonde/spaces/device.h) as one letter each.
 _PLACES = {"host": "H", "device": "D", "peer": "P", "array": "A"}
-MEMORY_KINDS = (
-    "unknown", "pageable", "pinned", "device", "array", "managed", "device_static",
-    "managed_static",
-)  # fmt: skip
 RANGE_WORDS = {
     "scope_push": "push",
     "scope_pop": "pop",
@@ -36,7 +29,7 @@ RANGE_WORDS = {
     "mark": "mark",
 }
 UNKNOWN_COUNT = 2**64 - 1
-LATE = ("late", 13)  # delivered out of order, not lost (include/sonde/ledger.h)
+LATE = "late"  # delivered out of order, not lost (include/sonde/ledger.h)
 _CALL_SUFFIX = re.compile(r"(_ptsz|_ptds|_v\d+)+$")
 
 
@@ -45,25 +38,9 @@ class DumpError(Exception):
 
 
 def copy_direction(kind):
-    """`HtoD` and so on, from the number or the schema's word for it."""
-    if isinstance(kind, int):
-        return COPY_DIRECTIONS[kind] if kind < len(COPY_DIRECTIONS) else "other"
+    """`HtoD` and so on, from the schema's word; `other` for what is neither known nor named."""
     match = re.fullmatch(r"(host|device|peer|array)_to_(host|device|peer|array)", str(kind))
     return f"{_PLACES[match.group(1)]}to{_PLACES[match.group(2)]}" if match else "other"
-
-
-def memory_kind(kind):
-    if isinstance(kind, int):
-        return MEMORY_KINDS[kind] if kind < len(MEMORY_KINDS) else "unknown"
-    return str(kind)
-
-
-def has_first_flag(flags, word):
-    """True when bit 0 is set, whether flags are a number, words joined by '|', or a list."""
-    if isinstance(flags, int):
-        return bool(flags & 1)
-    words = flags if isinstance(flags, list) else re.split(r"[|,\s]+", str(flags or ""))
-    return word in words
 
 
 def domain_name(domain):
@@ -116,8 +93,8 @@ def _add_device(counts, kind, record):
 def _add_memory(counts, kind, record):
     if kind not in ("allocate", "free"):
         return
-    name = memory_kind(record.get("kind", 0))
-    if has_first_flag(record.get("flags", 0), "stream_ordered"):
+    name = str(record["kind"])
+    if "stream_ordered" in (record.get("flags") or ()):
         name = "stream_ordered"
     if kind == "allocate":
         _add_amount(counts["allocations"], name, record["bytes"])
@@ -151,7 +128,7 @@ def _add_session(counts, kind, record):
     elif kind == "loss":
         if record.get("records", 0) >= UNKNOWN_COUNT:
             counts["losses_of_unknown_size"] += 1
-        elif record.get("cause") not in LATE:
+        elif record.get("cause") != LATE:
             counts["lost"] += record.get("records", 0)
     elif kind == "note":
         counts["notes"].append(record.get("text", ""))
@@ -167,18 +144,14 @@ _ADDERS = {
 
 
 def add_record(counts, record):
-    """Adds one record, an object with `space`, `type` and the fields of the schema."""
-    if not isinstance(record, dict):
-        raise TypeError("a record is an object")
-    if isinstance(record.get("fields"), dict):
-        record = {**record, **record["fields"]}
+    """Adds one record: an object with `space`, `type` and, in `fields`, the fields of its schema."""
     space = record["space"]
     if space.startswith("sonde."):
         space = space[len("sonde.") :]
     counts["records"] += 1
     adder = _ADDERS.get(space)
     if adder is not None:
-        adder(counts, record["type"], record)
+        adder(counts, record["type"], record["fields"])
 
 
 def counts_of_lines(lines, source="dump"):

@@ -198,24 +198,21 @@ def compare_images(counts_of_files, reference):
 
 
 def kernel_counts_of_report(report):
-    """{kernel name: count} from the workload report's table of kernels."""
+    """{symbol: count} from the workload report's table of kernels, all processes and devices."""
     tables = report.get("tables")
-    if not isinstance(tables, dict):
-        raise InputError("the report has no object `tables`")
-    for name in ("workload.kernels", "kernels"):
-        if name in tables:
-            return {row["kernel"]: row["count"] for row in rows_of_table(tables[name])}
-    raise InputError(f"the report has no table of kernels; it has {sorted(tables)}")
+    if not isinstance(tables, dict) or "workload.kernels" not in tables:
+        found = sorted(tables) if isinstance(tables, dict) else tables
+        raise InputError(f"the report has no table workload.kernels; it has {found}")
+    counts = {}
+    for row in rows_of_table(tables["workload.kernels"]):
+        counts[row["symbol"]] = counts.get(row["symbol"], 0) + row["count"]
+    return counts
 
 
 def rows_of_table(table):
-    """Rows as objects, from a list of objects or from {columns, rows}."""
-    if isinstance(table, list):
-        return table
-    columns = [
-        column["name"] if isinstance(column, dict) else column for column in table["columns"]
-    ]
-    return [row if isinstance(row, dict) else dict(zip(columns, row)) for row in table["rows"]]
+    """Rows as objects, from a table's columns and rows."""
+    columns = [column["name"] for column in table["columns"]]
+    return [dict(zip(columns, row)) for row in table["rows"]]
 
 
 def compare_report(table, counts, report):

@@ -154,7 +154,8 @@ against_profiler() {
 
 pack() {
   local file
-  tar -C "$work" -cf "$out/captures.tar" captures
+  # run.yaml only says where this machine wrote the capture; the options are in the .txt beside it.
+  tar -C "$work" --exclude=run.yaml -cf "$out/captures.tar" captures
   # Reports and counts are small; a program's raw output is not expected to be large either.
   for file in "$work"/logs/*; do
     [ "$(stat -c %s "$file")" -le 8000000 ] || truncate -s 8000000 "$file"

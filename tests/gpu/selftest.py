@@ -44,7 +44,8 @@ def expect_equal(value, reference, what=""):
 
 
 def record(space, name, /, **fields):
-    return json.dumps({"space": f"sonde.{space}", "type": name, "time": 1, **fields})
+    head = {"source": 1, "stream": 1, "space": f"sonde.{space}", "type": name}
+    return json.dumps({**head, "time_ns": 10, "time": 1, "fields": fields})
 
 
 SMALL_CAPTURE = [
@@ -53,13 +54,13 @@ SMALL_CAPTURE = [
     record("device", "kernel", name="fill_kernel", graph_exec=3, graph_node=2),
     record("device", "kernel", name="fill_kernel", graph_exec=0, graph_node=0),
     record("device", "copy", kind="host_to_device", bytes=100),
-    record("device", "copy", kind=1, bytes=28),
+    record("device", "copy", kind="host_to_device", bytes=28),
     record("device", "copy", kind="device_to_host", bytes=8),
     record("device", "set", bytes=64),
-    record("memory", "allocate", kind="device", flags=0, bytes=256),
-    record("memory", "allocate", kind="device", flags="stream_ordered|pooled", bytes=512),
-    record("memory", "allocate", kind=2, flags=0, bytes=1024),
-    record("memory", "free", kind="device", flags=1, bytes=0),
+    record("memory", "allocate", kind="device", flags=[], bytes=256),
+    record("memory", "allocate", kind="device", flags=["stream_ordered", "pooled"], bytes=512),
+    record("memory", "allocate", kind="pinned", flags=[], bytes=1024),
+    record("memory", "free", kind="device", flags=["stream_ordered"], bytes=0),
     record("memory", "pool_create", pool=1),
     record("host", "call", function="__cudaLaunchKernel_ptsz_v13000", domain="cuda.runtime"),
     record("host", "call", function="cudaMemcpyAsync_ptsz", domain="cuda.runtime"),
@@ -109,7 +110,13 @@ def check_counts_of_records():
 
 
 def check_bad_dump_is_refused_with_its_line():
-    for bad in ('{"space": "sonde.device"', '{"type": "kernel"}', "[]"):
+    for bad in (
+        '{"space": "sonde.device"',
+        '{"type": "kernel"}',
+        "[]",
+        record("device", "copy", kind="host_to_device"),
+        record("device", "copy", kind="host_to_device", bytes=None),
+    ):
         try:
             capture_counts.counts_of_lines([SMALL_CAPTURE[0], bad])
         except capture_counts.DumpError as error:
@@ -257,8 +264,12 @@ def check_images_of_a_run():
 
 def small_report():
     """The report of SMALL_CAPTURE as `sonde replay -p workload --format json` prints it."""
-    rows = [["fill_kernel", 2], ["void scale_kernel<float>(float*, float, unsigned int)", 1]]
-    columns = [{"name": "kernel"}, {"name": "count"}]
+    # Two instances of a template share the short name; the symbol tells them apart.
+    rows = [
+        ["fill_kernel", "fill_kernel", 0, 2],
+        ["scale_kernel", "_Z12scale_kernelIfEvPT_S0_j", 0, 1],
+    ]
+    columns = [{"name": name} for name in ("kernel", "symbol", "device", "count")]
     return {"tables": {"workload.kernels": {"columns": columns, "rows": rows}}}
 
 
@@ -269,7 +280,7 @@ def check_report_against_records():
     table = compare.Table()
     compare.compare_report(table, counts, report)
     expect_equal(table.different, [], "differences")
-    rows[0][1] = 3
+    rows[0][3] = 3
     table = compare.Table()
     compare.compare_report(table, counts, report)
     expect(table.different, "a changed report passed")
