@@ -12,11 +12,6 @@
 
 namespace sonde::cuda {
 
-Services &services() {
-  static Services instance;
-  return instance;
-}
-
 namespace {
 
 constexpr sonde_option_t kOptions[] = {

@@ -491,7 +491,14 @@ struct SameFunction<MyResult (*)(Mine...), TheirResult (*)(Theirs...)> {
       return ((Shape<Mine>::pointer == Shape<Theirs>::pointer && Shape<Mine>::bytes == Shape<Theirs>::bytes) && ...);
     }
   }
-  static constexpr bool value = sizeof(MyResult) == sizeof(TheirResult) && arguments();
+  static constexpr bool results() {
+    if constexpr (std::is_void_v<MyResult> || std::is_void_v<TheirResult>) {
+      return std::is_void_v<MyResult> && std::is_void_v<TheirResult>;
+    } else {
+      return sizeof(MyResult) == sizeof(TheirResult);
+    }
+  }
+  static constexpr bool value = results() && arguments();
 };
 
 #define SAME_FUNCTION(member, function) \
