@@ -220,6 +220,9 @@ def compare_report(table, counts, report):
     records = names.merged(counts["kernels"], names.spelling)
     table.compare("report: kernels", sum(ours.values()), sum(records.values()))
     table.compare_names("report: kernel", ours, records)
+    losses = report["losses"]
+    table.compare("report: lost records", losses["records"], 0)
+    table.compare("report: losses known exactly", int(losses["exact"]), 1)
 
 
 def capture_files(path):
