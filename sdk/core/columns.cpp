@@ -625,8 +625,8 @@ void list(std::string &names, const char *name) {
 
 const sonde_record_type_t *find_type(const sonde_schema_t &schema, std::string_view name, std::string &known) {
   for (uint32_t index = 0; index < schema.type_count; ++index) {
-    const auto *type = reinterpret_cast<const sonde_record_type_t *>(
-        reinterpret_cast<const uint8_t *>(schema.types) + uint64_t{index} * schema.type_stride);
+    const auto *type = reinterpret_cast<const sonde_record_type_t *>(reinterpret_cast<const uint8_t *>(schema.types) +
+                                                                     uint64_t{index} * schema.type_stride);
     if (type->name == name) return type;
     list(known, type->name);
   }
@@ -666,7 +666,8 @@ sonde_status find(const char *space, const char *type_name, const char *field_na
     const sonde_field_t *const field = find_field(*type, field_name, known);
     if (field != nullptr) {
       if (field->kind >= SONDE_KIND_SPAN_UINT || std::popcount(field->width) != 1 || field->width > 8) {
-        return fail(SONDE_E_TYPE, std::string(space) + "." + type_name + "." + field_name + " is not one number a record");
+        return fail(SONDE_E_TYPE,
+                    std::string(space) + "." + type_name + "." + field_name + " is not one number a record");
       }
       out->offset = field->offset;
       out->width = field->width;
@@ -693,14 +694,23 @@ sonde_status find(const char *space, const char *type_name, const char *field_na
       out->kind = name.derived == kStreamId || name.derived == kSourceId ? SONDE_KIND_ID : SONDE_KIND_INT;
       return SONDE_OK;
     }
-    return fail(SONDE_E_NOT_FOUND,
-                std::string(space) + "." + type_name + " has no field \"" + field_name + "\"; it has " + known + ", time");
+    return fail(SONDE_E_NOT_FOUND, std::string(space) + "." + type_name + " has no field \"" + field_name +
+                                       "\"; it has " + known + ", time");
   });
 }
 
 constexpr sonde_columns_service_t kService = {
-    sizeof(sonde_columns_service_t), 0,         find,       reduce,     gather_i64, gather_f64, group_open, group_add,
-    group_rows,                      group_close, group_count,
+    sizeof(sonde_columns_service_t),
+    0,
+    find,
+    reduce,
+    gather_i64,
+    gather_f64,
+    group_open,
+    group_add,
+    group_rows,
+    group_close,
+    group_count,
 };
 
 }  // namespace

@@ -1,8 +1,7 @@
 // A merge is a subscription that holds batches back and walks their records through one heap.
 //
-// A record may go out when no stream can still bring an earlier one. A port's stream promises by its watermark, a
-// thread's by being in order itself. A stream that is silent promises nothing, so after kGraceNs of the others'
-// progress it is no longer waited for; what it brings afterwards is late and says so.
+// A record may go out when the newest one seen is kGraceNs ahead of it: by then every stream that is flushed in time
+// has brought what came before. A stream that promises by watermarks holds the merge further back, up to the window.
 #include "core/merge.h"
 
 #include <sonde/merge.h>
@@ -80,14 +79,11 @@ class Merge {
       held_bytes_ += kept->bytes;
       (void)held.release();
     }
-    const auto key = std::pair(batch->source, batch->stream);
-    int64_t &promise = promises_.try_emplace(key, INT64_MIN).first->second;
-    const uint64_t raw = batch->watermark != 0 ? batch->watermark : batch->last_time;
-    promise = std::max(promise, sonde_clock_ns(batch->clock, raw));
+    if (batch->watermark != 0)
+      promises_[{batch->source, batch->stream}] = sonde_clock_ns(batch->clock, batch->watermark);
     newest_ = std::max(newest_, sonde_clock_ns(batch->clock, batch->last_time));
-    int64_t frontier = INT64_MAX;
+    int64_t frontier = newest_ - kGraceNs;
     for (const auto &[stream, promised] : promises_) frontier = std::min(frontier, promised);
-    frontier = std::max(frontier, newest_ - kGraceNs);
     while (!heap_.empty() && !stopped_ && (heap_.top().begin_ns <= frontier || held_bytes_ > window_)) emit_first();
     return stopped_ ? SONDE_E_STOP : SONDE_OK;
   }
@@ -176,7 +172,7 @@ class Merge {
   std::map<std::pair<uint32_t, uint64_t>, int64_t> promises_;
   uint64_t order_ = 0;
   uint64_t held_bytes_ = 0;
-  int64_t newest_ = INT64_MIN;
+  int64_t newest_ = 0;
   int64_t last_emitted_ = INT64_MIN;
   bool stopped_ = false;
 };

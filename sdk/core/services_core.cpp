@@ -14,7 +14,6 @@ namespace sonde::core {
 namespace {
 
 std::atomic<sonde_session_t *> current_session{nullptr};
-extern const sonde_capture_service_t kCapture;
 
 // Runs `body` with the session behind a handle.
 template <typename Body>
@@ -133,7 +132,14 @@ sonde_status capture_emit(sonde_session_t *session, const sonde_record_t *record
     }
     auto writer = thread_writer(self);
     if (!writer) return fail(writer.error());
-    if (sonde_write(&kCapture, *writer, record, SONDE_RECORD_BYTES(record)) == 0) {
+    const uint32_t bytes = SONDE_RECORD_BYTES(record);
+    sonde_writer_t &place = **writer;
+    void *const room =
+        static_cast<uint64_t>(place.limit - place.cursor) >= bytes ? place.cursor : reserve(&place, bytes);
+    if (room != nullptr) {
+      std::memcpy(room, record, bytes);
+      sonde_commit(&place, bytes);
+    } else {
       return fail(SONDE_E_FULL, "capture.emit: no room, or the session does not run");
     }
     return SONDE_OK;

@@ -38,14 +38,6 @@ uint64_t thread_cpu_ns() {
 
 std::atomic<uint64_t> next_session_id{1};
 
-// Copies ring bytes that the emitting thread may be writing over (overwrite policy); what was torn is discarded by
-// the caller, who looks at the tail afterwards. That is a race by design, so the checker is told not to look.
-__attribute__((no_sanitize("thread"), noinline)) void copy_racing(uint8_t *to, const uint8_t *from, uint64_t bytes) {
-  const auto *source = reinterpret_cast<const volatile uint64_t *>(from);
-  auto *target = reinterpret_cast<uint64_t *>(to);
-  for (uint64_t i = 0; i < bytes / 8; ++i) target[i] = source[i];
-}
-
 }  // namespace
 
 Session::Session(uint32_t slot, SessionOptions options, std::shared_ptr<LiveFile> live)
@@ -521,63 +513,52 @@ void Session::pass(bool flushing) {
   reap();
 }
 
-// Delivers at most one batch of a thread's stream; the bytes taken.
+// Moves what a stream's counters lost since the last look into the ledger and the next batch.
+void Session::note_losses(Stream &stream, BatchInfo &info) {
+  const auto take = [&](const uint64_t &counter, uint64_t &seen, uint32_t cause) {
+    const uint64_t now = read_counter(counter);
+    const uint64_t fresh = now - seen;
+    seen = now;
+    ledger_.add(0, stream.id, cause, 0, fresh, 0);
+    return fresh;
+  };
+  info.lost_ring = take(stream.row->lost_full, stream.lost_full_seen, SONDE_LOSS_RING_FULL) +
+                   take(stream.row->lost_big, stream.lost_big_seen, SONDE_LOSS_TOO_BIG);
+  info.lost_overwritten = take(stream.row->lost_overwritten, stream.lost_overwritten_seen, SONDE_LOSS_OVERWRITTEN);
+}
+
+// Delivers at most one batch of a thread's stream; the bytes taken out of the ring.
 uint64_t Session::drain(Stream &stream, bool flushing) {
-  const uint64_t published = read_counter(stream.row->published);
-  uint64_t from = stream.tail.load(std::memory_order_acquire);
-  const bool racing = stream.policy == SONDE_POLICY_OVERWRITE;
-  if (racing) from = std::max(from, stream.delivered);
-
   BatchInfo info;
-  const uint64_t lost_full = read_counter(stream.row->lost_full);
-  const uint64_t lost_big = read_counter(stream.row->lost_big);
-  const uint64_t lost_overwritten = read_counter(stream.row->lost_overwritten);
-  ledger_.add(0, stream.id, SONDE_LOSS_RING_FULL, 0, lost_full - stream.lost_full_seen, 0);
-  ledger_.add(0, stream.id, SONDE_LOSS_TOO_BIG, 0, lost_big - stream.lost_big_seen, 0);
-  ledger_.add(0, stream.id, SONDE_LOSS_OVERWRITTEN, 0, lost_overwritten - stream.lost_overwritten_seen, 0);
-  info.lost_ring = lost_full - stream.lost_full_seen + lost_big - stream.lost_big_seen;
-  info.lost_overwritten = lost_overwritten - stream.lost_overwritten_seen;
-  if (published == from) {
-    // Losses without a batch to carry them stay unseen for the next one, except in the ledger.
-    stream.lost_full_seen = lost_full;
-    stream.lost_big_seen = lost_big;
-    stream.lost_overwritten_seen = lost_overwritten;
-    return 0;
-  }
-  stream.lost_full_seen = lost_full;
-  stream.lost_big_seen = lost_big;
-  stream.lost_overwritten_seen = lost_overwritten;
-
-  const uint64_t most = std::min(published - from, stream.ring.bytes());
+  note_losses(stream, info);
+  const bool overwriting = stream.policy == SONDE_POLICY_OVERWRITE;
+  const uint64_t limit = std::min(kLargestBatch, stream.ring.bytes() / 4);
+  const uint64_t wait_ns = flushing ? kDefaultDeadlineNs : 0;
   BufferRef buffer;
   Survey totals;
-  if (racing) {
-    buffer = pool_.acquire(most, flushing ? kDefaultDeadlineNs : 0);
+  uint64_t from = 0;
+  uint64_t published = 0;
+  if (overwriting) {
+    // Twice the limit: the record that passes it comes along, and is at most half a ring.
+    buffer = pool_.acquire(limit + stream.ring.bytes() / 2, wait_ns);
     if (!buffer) return 0;
-    copy_racing(buffer.data(), stream.ring.at(from), most);
-    std::atomic_thread_fence(std::memory_order_acquire);
-    const uint64_t tail = stream.tail.load(std::memory_order_acquire);
-    if (tail > from) {
-      // The thread wrote over the first of it meanwhile, and counted that as lost; the tail is a record's start.
-      const uint64_t torn = std::min(tail - from, most);
-      std::memmove(buffer.data(), buffer.data() + torn, most - torn);
-      from += torn;
-      totals = survey(buffer.data(), most - torn, UINT64_MAX);
-    } else {
-      totals = survey(buffer.data(), most, UINT64_MAX);
-    }
-    if (totals.count == 0 && !totals.malformed) return 0;
+    const OverwriteLock lock(stream);
+    published = read_counter(stream.row->published);
+    from = std::max(stream.tail.load(std::memory_order_acquire), stream.delivered);
+    totals = survey(stream.ring.at(from), published - from, limit);
+    std::memcpy(buffer.data(), stream.ring.at(from), totals.bytes);
+    __atomic_store_n(&stream.row->delivered, from + totals.bytes, __ATOMIC_RELEASE);
   } else {
-    totals = survey(stream.ring.at(from), most, std::min(kLargestBatch, stream.ring.bytes() / 4));
-    if (totals.count != 0) {
-      buffer = pool_.acquire(totals.bytes, flushing ? kDefaultDeadlineNs : 0);
-      if (!buffer) {
-        // Full: the records wait in the ring, which drops new ones and counts them. At the end there is no later.
-        if (!flushing) return 0;
-        ledger_.add(0, stream.id, SONDE_LOSS_MEMORY_CAP, 0, totals.count, totals.bytes);
-      } else {
-        std::memcpy(buffer.data(), stream.ring.at(from), totals.bytes);
-      }
+    published = read_counter(stream.row->published);
+    from = stream.tail.load(std::memory_order_relaxed);
+    totals = survey(stream.ring.at(from), published - from, limit);
+    if (totals.count != 0) buffer = pool_.acquire(totals.bytes, wait_ns);
+    if (buffer) {
+      std::memcpy(buffer.data(), stream.ring.at(from), totals.bytes);
+    } else if (totals.count != 0) {
+      // Full: the records wait in the ring, which drops new ones and counts them. At the end there is no later.
+      if (!flushing) return 0;
+      ledger_.add(0, stream.id, SONDE_LOSS_MEMORY_CAP, 0, totals.count, totals.bytes);
     }
   }
   uint64_t next = from + totals.bytes;
@@ -586,10 +567,9 @@ uint64_t Session::drain(Stream &stream, bool flushing) {
     ledger_.add(0, stream.id, SONDE_LOSS_MALFORMED, 0, UINT64_MAX, published - next);
     next = published;
   }
-  const uint64_t taken = next - stream.delivered;
   stream.delivered = next;
   __atomic_store_n(&stream.row->delivered, next, __ATOMIC_RELEASE);
-  if (!racing) stream.tail.store(next, std::memory_order_release);
+  if (!overwriting) stream.tail.store(next, std::memory_order_release);
   if (buffer && totals.count != 0) {
     info.stream = stream.id;
     info.sequence = stream.sequence++;
@@ -597,7 +577,7 @@ uint64_t Session::drain(Stream &stream, bool flushing) {
     info.clock = stamp_clock_;
     deliver(make_batch(info, totals, std::move(buffer), handle()), false);
   }
-  return taken;
+  return next - from;
 }
 
 void Session::deliver_own(bool wait) {

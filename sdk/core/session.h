@@ -116,6 +116,7 @@ class Session {
 
   void run_delivery();
   void pass(bool flushing);
+  void note_losses(Stream &stream, BatchInfo &info);
   uint64_t drain(Stream &stream, bool flushing);
   void deliver_own(bool wait);
   void deliver(const BatchRef &batch, bool wait);

@@ -1,6 +1,7 @@
 #include "core/stream.h"
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -23,6 +24,7 @@ uint64_t monotonic_ns() {
 // Overwrite policy: moves the tail past whole records until `needed` bytes are free. Records that a flush delivered
 // already are not lost.
 void make_room(Stream &stream, uint64_t head, uint64_t needed) {
+  const OverwriteLock lock(stream);
   uint64_t tail = stream.tail.load(std::memory_order_relaxed);
   const uint64_t delivered = read_counter(stream.row->delivered);
   uint64_t lost = 0;
@@ -31,7 +33,6 @@ void make_room(Stream &stream, uint64_t head, uint64_t needed) {
     tail += SONDE_RECORD_BYTES(reinterpret_cast<const sonde_record_t *>(stream.ring.at(tail)));
   }
   stream.tail.store(tail, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);  // before the bytes are written over
   if (lost != 0) add_to_counter(stream.row->lost_overwritten, lost);
 }
 
@@ -66,6 +67,10 @@ bool Ring::map(uint64_t bytes) {
   }
   ::close(file);
   return mapped;
+}
+
+OverwriteLock::OverwriteLock(Stream &stream) : stream_(stream) {
+  while (stream_.overwrite_lock.exchange(true, std::memory_order_acquire)) ::sched_yield();
 }
 
 void *reserve_slowly(Stream &stream, sonde_writer_t &writer, uint32_t bytes) {

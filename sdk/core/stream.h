@@ -2,7 +2,8 @@
 //
 // The ring is a power of two of bytes, mapped twice in a row, so a record never wraps. Positions count bytes since
 // the ring was made and only grow: published (by the thread) >= tail (by the delivery thread). With the overwrite
-// policy the thread moves the tail itself, always to a record's start, before it writes over what lies there.
+// policy the thread moves the tail itself, always to a record's start, before it writes over what lies there; a lock
+// keeps it from doing so while a flush copies, so that every record is either delivered or counted as overwritten.
 #pragma once
 
 #include <sonde/capture.h>
@@ -60,6 +61,7 @@ struct Stream {
   LiveStream *row = &spare;
 
   alignas(64) std::atomic<uint64_t> tail{0};
+  std::atomic<bool> overwrite_lock{false};  // overwrite policy only; held for one copy of at most a batch
 
   // The delivery thread's, or for a port the submitting thread's.
   alignas(64) uint64_t delivered = 0;  // position up to which records were delivered
@@ -75,6 +77,18 @@ inline uint64_t read_counter(const uint64_t &counter) { return __atomic_load_n(&
 inline void add_to_counter(uint64_t &counter, uint64_t value) {
   __atomic_store_n(&counter, __atomic_load_n(&counter, __ATOMIC_RELAXED) + value, __ATOMIC_RELEASE);
 }
+
+// Holds a stream's overwrite_lock.
+class OverwriteLock {
+ public:
+  explicit OverwriteLock(Stream &stream);
+  ~OverwriteLock() { stream_.overwrite_lock.store(false, std::memory_order_release); }
+  OverwriteLock(const OverwriteLock &) = delete;
+  OverwriteLock &operator=(const OverwriteLock &) = delete;
+
+ private:
+  Stream &stream_;
+};
 
 // Slow path of sonde_reserve for a thread's stream: finds room by the stream's policy and sets the writer's limit.
 // NULL when the record is dropped (counted) or the session has stopped. [app-thread], the writer's own

@@ -14,11 +14,6 @@ StringTable::StringTable() : pages_(new std::atomic<Page *>[kPages]) {
 
 uint32_t StringTable::intern(std::string_view text) {
   text = text.substr(0, kMaxBytes);
-  {
-    const std::shared_lock lock(mutex_);
-    const auto found = ids_.find(text);
-    if (found != ids_.end()) return found->second;
-  }
   const std::lock_guard lock(mutex_);
   const auto found = ids_.find(text);
   if (found != ids_.end()) return found->second;

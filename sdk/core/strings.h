@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
+
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -29,8 +29,9 @@ class StringTable {
   // One more than the greatest id. [any]
   uint32_t size() const { return size_.load(std::memory_order_acquire); }
 
-  // Held around fork so that the child finds a consistent table.
-  std::shared_mutex &mutex() { return mutex_; }
+  // Held around fork so that the child finds a consistent table. A plain mutex: a reader-writer lock may be handed
+  // over to a waiting thread that the child does not have.
+  std::mutex &mutex() { return mutex_; }
 
  private:
   static constexpr uint32_t kPageBits = 12;
@@ -42,7 +43,7 @@ class StringTable {
 
   char *store(std::string_view text);
 
-  mutable std::shared_mutex mutex_;
+  mutable std::mutex mutex_;
   std::unordered_map<std::string_view, uint32_t> ids_;
   std::unique_ptr<std::atomic<Page *>[]> pages_;
   std::vector<std::unique_ptr<char[]>> arena_;
