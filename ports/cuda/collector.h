@@ -53,7 +53,7 @@ struct CollectorNeeds {
   bool streams = false;           // callbacks when streams are destroyed
 
   bool callbacks() const { return graphs || modules || streams; }
-  bool any() const { return kinds.any() || runtime_launches || driver_launches || callbacks(); }
+  bool any() const { return kinds.any() || runtime_launches || driver_launches || managed || callbacks(); }
 };
 
 class Collector {

@@ -75,11 +75,6 @@ sonde_status intern(const char *text, uint64_t bytes, sonde_string_t *out) {
   return SONDE_OK;
 }
 
-sonde_status text(sonde_session_t *, uint32_t, sonde_string_t, const char **) { return SONDE_E_UNIMPLEMENTED; }
-sonde_status register_space(const sonde_schema_t *, uint32_t *) { return SONDE_E_UNIMPLEMENTED; }
-sonde_status find_space(const char *, uint32_t *) { return SONDE_E_UNIMPLEMENTED; }
-sonde_status schema(uint32_t, const sonde_schema_t **) { return SONDE_E_UNIMPLEMENTED; }
-
 sonde_status open_stream(sonde_session_t *session, const char *name, uint32_t clock, uint64_t *out) {
   std::lock_guard<std::mutex> hold(session->mutex);
   session->streams.push_back({name, clock, true});
@@ -155,11 +150,29 @@ void enter() { ++inside_depth; }
 void leave() { --inside_depth; }
 uint32_t inside() { return inside_depth != 0 ? 1 : 0; }
 
-const sonde_capture_service_t kCapture = {
-    sizeof(sonde_capture_service_t), 0,       writer,  reserve,    emit,  demand, level, intern, text,
-    register_space,                  find_space, schema, open_stream, acquire, submit, discard, close_stream,
-    pair_clock,                      clock,   lose,    note,       enter, leave,  inside,
-};
+const sonde_capture_service_t kCapture = [] {
+  sonde_capture_service_t table = {};
+  table.struct_size = sizeof(table);
+  table.writer = writer;
+  table.reserve = reserve;
+  table.emit = emit;
+  table.demand = demand;
+  table.level = level;
+  table.intern = intern;
+  table.open_stream = open_stream;
+  table.acquire = acquire;
+  table.submit = submit;
+  table.discard = discard;
+  table.close_stream = close_stream;
+  table.pair_clock = pair_clock;
+  table.clock = clock;
+  table.lose = lose;
+  table.note = note;
+  table.enter = enter;
+  table.leave = leave;
+  table.inside = inside;
+  return table;
+}();
 
 const std::string *value_of(const sonde_config_t *config, const char *path) {
   const auto found = config->values.find(path);

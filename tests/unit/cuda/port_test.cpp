@@ -1,0 +1,675 @@
+// The port from its entry to the session, with a CUPTI of the tests' own.
+//
+// CUPTI is opened once in a process, and a port that hangs or forks leaves traces; so tests that set it up in another
+// way run in a process of their own (EXPECT_EXIT re-executes this program).
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <thread>
+
+#include <sonde/plugin.h>
+#include <sonde/port.h>
+#include <sonde/spaces/device.h>
+#include <sonde/spaces/host.h>
+#include <sonde/spaces/memory.h>
+#include <sonde/spaces/object.h>
+
+#include "activity.h"
+#include "fake_cupti.h"
+#include "fake_host.h"
+
+namespace sonde {
+namespace {
+
+using namespace cuda;
+using Milliseconds = std::chrono::milliseconds;
+
+// The plugin as a host loads it.
+const sonde_port_t *port() {
+  static const sonde_port_t *const table = [] {
+    void *library = dlopen(SONDE_CUDA_PORT, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) throw std::runtime_error(dlerror());
+    const auto *entry = static_cast<const sonde_plugin_entry_t *>(dlsym(library, "sonde_plugin_entry"));
+    if (entry->init(test::fake_host()) != SONDE_OK) throw std::runtime_error("init failed");
+    return static_cast<const sonde_port_t *>(entry->get_interface(SONDE_PORT_INTERFACE));
+  }();
+  return table;
+}
+
+const FakeCuptiControl &cupti() {
+  static const FakeCuptiControl *const control = [] {
+    void *library = dlopen(SONDE_FAKE_CUPTI, RTLD_NOW | RTLD_LOCAL);
+    return reinterpret_cast<decltype(&fake_cupti_control)>(dlsym(library, "fake_cupti_control"))();
+  }();
+  return *control;
+}
+
+using Options = std::map<std::string, std::string>;
+
+// A session with its port.
+class Capture {
+ public:
+  explicit Capture(const Options &options = {}) {
+    config_.values = {{"cupti", SONDE_FAKE_CUPTI}, {"buffer_bytes", "65536"}, {"flush_period", "3600000000000"}};
+    for (const auto &[key, value] : options) config_.values[key] = value;
+    EXPECT_EQ(port()->create(&session, &config_, &instance_), SONDE_OK);
+  }
+  ~Capture() { port()->destroy(instance_); }
+
+  void want_kernels() { session.want(SONDE_SPACE_DEVICE, SONDE_DEVICE_KERNEL); }
+  sonde_status start() { return port()->start(instance_); }
+  sonde_status demand() { return port()->demand(instance_); }
+  sonde_status flush(bool forced = true) { return port()->flush(instance_, forced ? 1 : 0); }
+  sonde_status stop() { return port()->stop(instance_); }
+
+  std::vector<sonde_device_kernel_t> kernels() const {
+    return session.submitted<sonde_device_kernel_t>(SONDE_SPACE_DEVICE, SONDE_DEVICE_KERNEL);
+  }
+
+  sonde_session_t session;
+
+ private:
+  sonde_config_t config_;
+  void *instance_ = nullptr;
+};
+
+template <typename Record>
+bool emit(const Record &record) {
+  const uint32_t bytes = test::record_bytes(record.kind, cupti().state->version);
+  std::vector<uint8_t> padded(bytes);
+  std::memcpy(padded.data(), &record, std::min<size_t>(sizeof(record), bytes));
+  return cupti().emit(padded.data(), bytes) != 0;
+}
+
+void emit_kernels(uint32_t count, uint32_t first = 1) {
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint64_t stamp = cupti().now();
+    EXPECT_TRUE(emit(test::kernel(stamp, stamp + 10, first + i, "kernel")));
+  }
+}
+
+bool enabled(uint32_t kind) { return (cupti().state->enabled_kinds >> kind) & 1u; }
+
+// Runs `body` in a process of its own and expects it to end well.
+void alone(const std::function<void()> &body) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        body();
+        // The parent shows what this process says on standard error.
+        const auto &result = *::testing::UnitTest::GetInstance()->current_test_info()->result();
+        for (int i = 0; i < result.total_part_count(); ++i) {
+          const auto &part = result.GetTestPartResult(i);
+          std::fprintf(stderr, "line %d: %s\n", part.line_number(), part.message());
+        }
+        _exit(::testing::Test::HasFailure() ? 1 : 0);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+TEST(CudaPort, DeliversKernelsOfSeveralBuffersInOrder) {
+  Capture capture;
+  capture.want_kernels();
+  ASSERT_EQ(capture.start(), SONDE_OK);
+  emit_kernels(1000);  // 303 of them fill a buffer of 64 KiB
+  EXPECT_EQ(capture.flush(), SONDE_OK);
+  const auto kernels = capture.kernels();
+  ASSERT_EQ(kernels.size(), 1000u);
+  for (uint32_t i = 1; i < 1000; ++i) EXPECT_EQ(kernels[i].correlation, kernels[0].correlation + i);
+  EXPECT_EQ(test::text_of(kernels[0].name), "kernel");
+  EXPECT_EQ(capture.stop(), SONDE_OK);
+  EXPECT_TRUE(capture.session.acquired.empty());
+  EXPECT_FALSE(capture.session.streams.at(0).open);
+  EXPECT_TRUE(capture.session.losses.empty());
+  EXPECT_TRUE(capture.session.noted(0, "CUPTI 13.0 update 1"));
+}
+
+TEST(CudaPort, HandsOverTheRestWhenItStops) {
+  Capture capture;
+  capture.want_kernels();
+  ASSERT_EQ(capture.start(), SONDE_OK);
+  emit_kernels(3);
+  EXPECT_EQ(capture.stop(), SONDE_OK);
+  EXPECT_EQ(capture.kernels().size(), 3u);
+  EXPECT_EQ(cupti().state->enabled_kinds, 0u);
+  EXPECT_EQ(cupti().state->zeroed_attribute, 0u);
+}
+
+TEST(CudaPort, ASessionThatWantsNothingLeavesCuptiClosed) {
+  alone([] {
+    Capture capture;
+    ASSERT_EQ(capture.start(), SONDE_OK);
+    EXPECT_EQ(capture.flush(), SONDE_OK);
+    EXPECT_EQ(capture.stop(), SONDE_OK);
+    EXPECT_EQ(dlopen(SONDE_FAKE_CUPTI, RTLD_NOW | RTLD_NOLOAD), nullptr);
+    EXPECT_EQ(capture.session.all_notes(), "");
+  });
+}
+
+TEST(CudaPort, FollowsTheDemandOfItsSession) {
+  Capture capture;
+  capture.want_kernels();
+  ASSERT_EQ(capture.start(), SONDE_OK);
+  EXPECT_TRUE(enabled(kind::kConcurrentKernel));
+  EXPECT_FALSE(enabled(kind::kMemcpy));
+  EXPECT_EQ(cupti().state->runtime_calls, 0u);
+  EXPECT_EQ(cupti().state->thread_id_type, kThreadIdSystem);
+
+  capture.session.want(SONDE_SPACE_DEVICE, SONDE_DEVICE_COPY);
+  capture.session.want(SONDE_SPACE_DEVICE, SONDE_DEVICE_SET);
+  capture.session.want(SONDE_SPACE_DEVICE, SONDE_DEVICE_SYNC);
+  capture.session.want_all(SONDE_SPACE_MEMORY);
+  capture.session.want(SONDE_SPACE_HOST, SONDE_HOST_CALL);
+  EXPECT_EQ(capture.demand(), SONDE_OK);
+  for (const uint32_t kind : {kind::kConcurrentKernel, kind::kMemcpy, kind::kMemcpyPeer, kind::kMemset,
+                              kind::kSynchronization, kind::kMemory, kind::kMemoryPool}) {
+    EXPECT_TRUE(enabled(kind)) << kind;
+  }
+  // Launch calls alone: not the kinds, and not managed memory.
+  EXPECT_FALSE(enabled(kind::kRuntime));
+  EXPECT_EQ(cupti().state->runtime_calls, std::size(kRuntimeLaunchCalls));
+  EXPECT_EQ(cupti().state->driver_calls, std::size(kDriverLaunchCalls));
+  EXPECT_FALSE(enabled(kind::kUnifiedMemoryCounter));
+
+  capture.session.unwant_all();
+  capture.want_kernels();
+  EXPECT_EQ(capture.demand(), SONDE_OK);
+  EXPECT_EQ(cupti().state->enabled_kinds, uint64_t{1} << kind::kConcurrentKernel);
+  EXPECT_EQ(cupti().state->runtime_calls, 0u);
+  EXPECT_EQ(capture.stop(), SONDE_OK);
+}
+
+TEST(CudaPort, OptionsChooseWhatIsCollected) {
+  Capture capture(Options{{"api", "true"}, {"memory", "false"}, {"sync", "false"}, {"graphs", "graph"}, {"managed", "true"}});
+  capture.session.want_all(SONDE_SPACE_DEVICE);
+  capture.session.want_all(SONDE_SPACE_HOST);
+  capture.session.want_all(SONDE_SPACE_MEMORY);
+  ASSERT_EQ(capture.start(), SONDE_OK);
+  EXPECT_TRUE(enabled(kind::kRuntime));
+  EXPECT_TRUE(enabled(kind::kDriver));
+  EXPECT_TRUE(enabled(kind::kOverhead));
+  EXPECT_TRUE(enabled(kind::kGraphTrace));
+  EXPECT_TRUE(enabled(kind::kUnifiedMemoryCounter));
+  EXPECT_EQ(cupti().state->configured_counters, 8u);
+  EXPECT_FALSE(enabled(kind::kMemory));
+  EXPECT_FALSE(enabled(kind::kSynchronization));
+  EXPECT_EQ(cupti().state->runtime_calls, 0u);
+  EXPECT_EQ(capture.stop(), SONDE_OK);
+}
+
+TEST(CudaPort, HandsInZeroedBuffers) {
+  Capture capture;
+  capture.want_kernels();
+  ASSERT_EQ(capture.start(), SONDE_OK);
+  EXPECT_EQ(cupti().state->zeroed_attribute, 1u);
+  const uint32_t dirty = cupti().state->buffers_dirty;
+  for (int round = 0; round < 5; ++round) {
+    emit_kernels(400);
+    EXPECT_EQ(capture.flush(), SONDE_OK);
+  }
+  EXPECT_EQ(cupti().state->buffers_dirty, dirty);
+  EXPECT_EQ(capture.kernels().size(), 2000u);
+  EXPECT_EQ(capture.stop(), SONDE_OK);
+}
+
+TEST(CudaPort, TakesBuffersFromSeveralThreads) {
+  Capture capture;
+  capture.want_kernels();
+  ASSERT_EQ(capture.start(), SONDE_OK);
+  std::vector<std::thread> threads;
+  for (uint32_t t = 0; t < 4; ++t) threads.emplace_back([t] { emit_kernels(2000, t * 2000 + 1); });
+  std::thread flusher([&] {
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(capture.flush(false), SONDE_OK);
+  });
+  for (auto &thread : threads) thread.join();
+  flusher.join();
+  EXPECT_EQ(capture.stop(), SONDE_OK);
+  EXPECT_EQ(capture.kernels().size(), 8000u);
+}
+
+TEST(CudaPort, FlushesByItselfEveryPeriod) {
+  alone([] {
+    Capture capture(Options{{"flush_period", "20000000"}});
+    capture.want_kernels();
+    ASSERT_EQ(capture.start(), SONDE_OK);
+    emit_kernels(5);
+    for (int i = 0; i < 200 && capture.session.records < 5; ++i) std::this_thread::sleep_for(Milliseconds(10));
+    EXPECT_EQ(capture.session.records, 5u);
+    EXPECT_EQ(capture.stop(), SONDE_OK);
+  });
+}
+
+TEST(CudaPort, CountsWhatTheVendorDropped) {
+  Capture capture;
+  capture.want_kernels();
+  ASSERT_EQ(capture.start(), SONDE_OK);
+  emit_kernels(4);
+  cupti().drop(6);
+  EXPECT_EQ(capture.stop(), SONDE_OK);
+  EXPECT_EQ(capture.kernels().size(), 4u);
+  EXPECT_EQ(capture.session.lost(SONDE_LOSS_VENDOR), 6u);
+}
+
+TEST(CudaPort, RefusesBuffersBeyondItsLimitAndCountsTheRecords) {
+  alone([] {
+    Capture capture(Options{{"pool_bytes", "131072"}});  // two buffers
+    capture.want_kernels();
+    // The thread that empties buffers is held up, so that both fill.
+    capture.session.mutex.lock();
+    ASSERT_EQ(cupti().state->version, 130001u);
+    std::thread starter([&] { EXPECT_EQ(capture.start(), SONDE_OK); });
+    capture.session.mutex.unlock();
+    starter.join();
+    capture.session.mutex.lock();
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < 1000; ++i) taken += emit(test::kernel(1, 2, i + 1, "k")) ? 1 : 0;
+    capture.session.mutex.unlock();
+    EXPECT_EQ(taken, 606u);  // 303 in each
+    EXPECT_GT(cupti().state->buffers_refused, 0u);
+    EXPECT_EQ(capture.stop(), SONDE_OK);
+    EXPECT_EQ(capture.kernels().size(), 606u);
+    EXPECT_EQ(capture.session.lost(SONDE_LOSS_VENDOR), 394u);
+  });
+}
+
+TEST(CudaPort, CountsWhatTheSessionHasNoRoomFor) {
+  Capture capture;
+  capture.want_kernels();
+  ASSERT_EQ(capture.start(), SONDE_OK);
+  emit_kernels(10);
+  EXPECT_EQ(capture.flush(), SONDE_OK);
+  capture.session.room = 0;
+  emit_kernels(25);
+  EXPECT_EQ(capture.stop(), SONDE_OK);
+  EXPECT_EQ(capture.kernels().size(), 10u);
+  EXPECT_EQ(capture.session.lost(SONDE_LOSS_MEMORY_CAP), 25u);
+}
+
+TEST(CudaPort, CountsCutRecordsAndNotesForeignOnes) {
+  Capture capture;
+  capture.want_kernels();
+  ASSERT_EQ(capture.start(), SONDE_OK);
+  emit_kernels(1);
+  ActivityHeader foreign = {39};
+  EXPECT_TRUE(emit(foreign));
+  emit_kernels(1);
+  const KernelActivity cut = test::kernel(1, 2, 3, "cut");
+  cupti().emit(&cut, 64);
+  EXPECT_EQ(capture.stop(), SONDE_OK);
+  EXPECT_EQ(capture.kernels().size(), 2u);
+  EXPECT_EQ(capture.session.lost(SONDE_LOSS_MALFORMED), 1u);
+  EXPECT_TRUE(capture.session.noted(0, "1 activity records of kinds that Sonde did not ask for were skipped, the last of kind 39"))
+      << capture.session.all_notes();
+}
+
+TEST(CudaPort, TwoSessionsBothGetTheirEvents) {
+  Capture first;
+  Capture second;
+  first.want_kernels();
+  second.want_kernels();
+  second.session.want(SONDE_SPACE_DEVICE, SONDE_DEVICE_COPY);
+  ASSERT_EQ(first.start(), SONDE_OK);
+  emit_kernels(5);
+  EXPECT_EQ(first.flush(), SONDE_OK);
+  ASSERT_EQ(second.start(), SONDE_OK);
+  emit_kernels(7, 6);
+  CopyActivity copy = {};
+  copy.kind = kind::kMemcpy;
+  EXPECT_TRUE(emit(copy));
+  EXPECT_EQ(first.stop(), SONDE_OK);
+  EXPECT_TRUE(enabled(kind::kConcurrentKernel));
+  emit_kernels(3, 13);
+  EXPECT_EQ(second.stop(), SONDE_OK);
+  EXPECT_EQ(first.kernels().size(), 12u);
+  EXPECT_EQ(second.kernels().size(), 10u);
+  EXPECT_TRUE(first.session.submitted<sonde_device_copy_t>(SONDE_SPACE_DEVICE, SONDE_DEVICE_COPY).empty());
+  EXPECT_EQ(second.session.submitted<sonde_device_copy_t>(SONDE_SPACE_DEVICE, SONDE_DEVICE_COPY).size(), 1u);
+  EXPECT_EQ(cupti().state->enabled_kinds, 0u);
+}
+
+TEST(CudaPort, RegistersTheClockOnceWhateverSessionsComeAndGo) {
+  alone([] {
+    for (int i = 0; i < 3; ++i) {
+      Capture capture;
+      capture.want_kernels();
+      ASSERT_EQ(capture.start(), SONDE_OK);
+      const uint64_t before = sonde_stamp();
+      emit_kernels(1);
+      const uint64_t after = sonde_stamp();
+      EXPECT_EQ(capture.stop(), SONDE_OK);
+      ASSERT_EQ(capture.kernels().size(), 1u);
+      EXPECT_GE(capture.kernels()[0].header.time, before);
+      EXPECT_LE(capture.kernels()[0].header.time, after);
+      EXPECT_EQ(capture.session.streams.at(0).clock, SONDE_CLOCK_STAMP);
+    }
+    EXPECT_EQ(cupti().state->timestamp_registrations, 1u);
+    EXPECT_EQ(cupti().state->registrations, 3u);
+  });
+}
+
+TEST(CudaPort, RelatesAClockOfTheVendorsOwnByPairs) {
+  alone([] {
+    cupti().state->register_timestamp_result = 1;
+    Capture capture;
+    capture.want_kernels();
+    ASSERT_EQ(capture.start(), SONDE_OK);
+    emit_kernels(1);
+    EXPECT_EQ(capture.flush(), SONDE_OK);
+    EXPECT_EQ(capture.stop(), SONDE_OK);
+    EXPECT_EQ(capture.kernels().size(), 1u);
+    EXPECT_EQ(capture.session.streams.back().clock, SONDE_CLOCK_FIRST_FOREIGN);
+    ASSERT_GE(capture.session.pairs.size(), 2u);
+    for (const auto &pair : capture.session.pairs) {
+      EXPECT_EQ(pair.clock, SONDE_CLOCK_FIRST_FOREIGN);
+      EXPECT_GT(pair.reading, 1'500'000'000'000'000'000u);  // CLOCK_REALTIME
+    }
+    EXPECT_TRUE(capture.session.noted(1, "does not take the host's clock"));
+  });
+}
+
+// A record may begin late_after before the flush that the watermark rests on. One unit of the fake host's stamp
+// clock is half a nanosecond.
+TEST(CudaPort, PromisesNoRecordFromBeforeTheLastFlushLessTheLag) {
+  Capture capture(Options{{"late_after", "1000000"}});
+  capture.want_kernels();
+  ASSERT_EQ(capture.start(), SONDE_OK);
+  emit_kernels(1);
+  const uint64_t before = sonde_stamp();
+  EXPECT_EQ(capture.flush(), SONDE_OK);
+  const uint64_t after = sonde_stamp();
+  emit_kernels(1);
+  EXPECT_EQ(capture.stop(), SONDE_OK);
+  const auto marks = capture.session.all_watermarks();
+  ASSERT_EQ(marks.size(), 2u);
+  EXPECT_GE(marks[1], before - 2'000'000);
+  EXPECT_LE(marks[1], after - 2'000'000);
+}
+
+TEST(CudaPort, SaysWhyThereIsNoDataWithoutCupti) {
+  alone([] {
+    Capture capture(Options{{"cupti", "/nonexistent/libcupti.so"}});
+    capture.want_kernels();
+    EXPECT_EQ(capture.start(), SONDE_OK);
+    EXPECT_EQ(capture.flush(), SONDE_OK);
+    EXPECT_EQ(capture.stop(), SONDE_OK);
+    EXPECT_TRUE(capture.session.noted(3, "no data because CUPTI was not found")) << capture.session.all_notes();
+    EXPECT_TRUE(capture.session.noted(3, "/nonexistent/libcupti.so")) << capture.session.all_notes();
+  });
+}
+
+TEST(CudaPort, SaysWhyThereIsNoDataWithAnOldCupti) {
+  alone([] {
+    cupti().state->version = 14;
+    Capture capture;
+    capture.want_kernels();
+    EXPECT_EQ(capture.start(), SONDE_OK);
+    EXPECT_EQ(capture.stop(), SONDE_OK);
+    EXPECT_TRUE(capture.session.noted(3, "11.6 or later is needed")) << capture.session.all_notes();
+  });
+}
+
+TEST(CudaPort, NotesAKindThatIsRefusedAndCollectsTheOthers) {
+  alone([] {
+    cupti().state->refused_kind = kind::kMemory;
+    cupti().state->refused_kind_result = 27;
+    Capture capture;
+    capture.want_kernels();
+    capture.session.want_all(SONDE_SPACE_MEMORY);
+    ASSERT_EQ(capture.start(), SONDE_OK);
+    emit_kernels(2);
+    EXPECT_EQ(capture.stop(), SONDE_OK);
+    EXPECT_EQ(capture.kernels().size(), 2u);
+    EXPECT_TRUE(capture.session.noted(3, "no data on allocations because CUPTI refuses it")) << capture.session.all_notes();
+  });
+}
+
+TEST(CudaPort, WorksBesideAnotherSubscriber) {
+  alone([] {
+    cupti().state->subscribe_result = kCuptiMultipleSubscribers;
+    Capture capture;
+    capture.want_kernels();
+    capture.session.want_all(SONDE_SPACE_OBJECT);
+    ASSERT_EQ(capture.start(), SONDE_OK);
+    emit_kernels(2);
+    EXPECT_TRUE(enabled(kind::kModule));  // the record stands in for the callback
+    EXPECT_EQ(capture.stop(), SONDE_OK);
+    EXPECT_EQ(capture.kernels().size(), 2u);
+    EXPECT_EQ(cupti().state->unsubscriptions, 0u);
+    EXPECT_TRUE(capture.session.noted(3, "another profiler holds CUPTI's subscription")) << capture.session.all_notes();
+  });
+}
+
+TEST(CudaPort, ASubscriptionThatFailsHalfWayIsGivenBackOnce) {
+  alone([] {
+    cupti().state->enable_callback_result = 1;
+    cupti().state->enable_callback_fails_at = 3;
+    Capture capture;
+    capture.session.want_all(SONDE_SPACE_OBJECT);
+    ASSERT_EQ(capture.start(), SONDE_OK);
+    EXPECT_EQ(cupti().state->subscriptions, 1u);
+    EXPECT_EQ(cupti().state->unsubscriptions, 1u);
+    EXPECT_EQ(capture.stop(), SONDE_OK);
+    EXPECT_EQ(cupti().state->subscriptions, 1u);
+    EXPECT_EQ(cupti().state->unsubscriptions, 1u);
+    EXPECT_TRUE(capture.session.noted(3, "CUPTI refuses its callbacks")) << capture.session.all_notes();
+  });
+}
+
+void *handle(uintptr_t value) { return reinterpret_cast<void *>(value); }
+
+// A graph's number is used again after its end: both lives are records, and no state of the first is left.
+TEST(CudaPort, TellsTheLivesOfARecycledGraphApart) {
+  Capture capture;
+  capture.want_kernels();
+  capture.session.want_all(SONDE_SPACE_OBJECT);
+  ASSERT_EQ(capture.start(), SONDE_OK);
+  GraphData graph = {};
+  graph.graph = handle(3);
+  graph.graph_exec = handle(7);
+  ResourceData data = {handle(1), nullptr, &graph};
+  for (int life = 0; life < 2; ++life) {
+    cupti().resource(kResourceGraphExecCreated, &data);
+    KernelActivity node = test::kernel(10, 20, 30, "node");
+    node.graph = 7;
+    node.graph_node = 1;
+    EXPECT_TRUE(emit(node));
+    if (life == 0) cupti().resource(kResourceGraphExecDestroyStarting, &data);
+  }
+  EXPECT_EQ(capture.stop(), SONDE_OK);
+  const auto graphs = capture.session.emitted_of<sonde_object_graph_t>(SONDE_SPACE_OBJECT, SONDE_OBJECT_GRAPH);
+  ASSERT_EQ(graphs.size(), 3u);
+  EXPECT_EQ(graphs[0].graph, 3u);
+  EXPECT_EQ(graphs[0].graph_exec, 7u);
+  EXPECT_EQ(graphs[0].state, 0u);
+  EXPECT_EQ(graphs[1].state, 1u);
+  EXPECT_EQ(graphs[2].state, 0u);
+  EXPECT_LE(graphs[0].header.time, graphs[1].header.time);
+  EXPECT_EQ(capture.kernels().size(), 2u);
+}
+
+TEST(CudaPort, RecordsClonesModulesAndEndsOfStreams) {
+  Capture capture;
+  capture.session.want_all(SONDE_SPACE_OBJECT);
+  ASSERT_EQ(capture.start(), SONDE_OK);
+  EXPECT_FALSE(enabled(kind::kModule));  // the callback knows more than the record
+  GraphData graph = {};
+  graph.graph = handle(4);
+  graph.original_graph = handle(3);
+  ResourceData data = {handle(1), nullptr, &graph};
+  cupti().resource(kResourceGraphCloned, &data);
+  const char code[] = "cubin";
+  ModuleData module = {12, sizeof(code), code};
+  data.descriptor = &module;
+  cupti().resource(kResourceModuleLoaded, &data);
+  cupti().resource(kResourceModuleUnloadStarting, &data);
+  data = {handle(1), handle(13), nullptr};
+  cupti().resource(kResourceStreamDestroyStarting, &data);
+  cupti().resource(kResourceGraphCreated, &data);  // without a descriptor: nothing to tell
+  EXPECT_EQ(capture.stop(), SONDE_OK);
+
+  const auto graphs = capture.session.emitted_of<sonde_object_graph_t>(SONDE_SPACE_OBJECT, SONDE_OBJECT_GRAPH);
+  ASSERT_EQ(graphs.size(), 1u);
+  EXPECT_EQ(graphs[0].graph, 4u);
+  EXPECT_EQ(graphs[0].source, 3u);
+  EXPECT_EQ(graphs[0].graph_exec, 0u);
+  const auto modules = capture.session.emitted_of<sonde_object_module_t>(SONDE_SPACE_OBJECT, SONDE_OBJECT_MODULE);
+  ASSERT_EQ(modules.size(), 2u);
+  EXPECT_EQ(modules[0].module, 12u);
+  EXPECT_EQ(modules[0].bytes, sizeof(code));
+  EXPECT_NE(modules[0].hash, 0u);
+  EXPECT_EQ(modules[0].context, 1u);
+  EXPECT_EQ(modules[1].state, 1u);
+  const auto streams = capture.session.emitted_of<sonde_object_stream_t>(SONDE_SPACE_OBJECT, SONDE_OBJECT_STREAM);
+  ASSERT_EQ(streams.size(), 1u);
+  EXPECT_EQ(streams[0].stream, 13u);
+  EXPECT_EQ(streams[0].state, 1u);
+}
+
+TEST(CudaPort, SurvivesBuffersThatComeAfterTheEnd) {
+  alone([] {
+    {
+      Capture capture;
+      capture.want_kernels();
+      ASSERT_EQ(capture.start(), SONDE_OK);
+      EXPECT_EQ(capture.stop(), SONDE_OK);
+    }
+    emit_kernels(400);  // CUPTI still holds the callbacks
+    cupti().complete();
+    Capture next;
+    next.want_kernels();
+    ASSERT_EQ(next.start(), SONDE_OK);
+    emit_kernels(1);
+    EXPECT_EQ(next.stop(), SONDE_OK);
+    EXPECT_EQ(next.kernels().size(), 1u);
+    EXPECT_TRUE(next.session.noted(1, "2 activity buffers came while no session was running")) << next.session.all_notes();
+  });
+}
+
+TEST(CudaPort, AFlushThatHangsCostsADeadlineAndNotTheProgram) {
+  alone([] {
+    Capture capture;
+    capture.want_kernels();
+    ASSERT_EQ(capture.start(), SONDE_OK);
+    emit_kernels(1);
+    cupti().state->hang_flush_ms = 600'000;
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(capture.stop(), SONDE_E_TIMEOUT);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, Milliseconds(5000));
+    EXPECT_NE(test::last_error().find("in time"), std::string::npos);
+    Capture next;
+    next.want_kernels();
+    EXPECT_EQ(next.start(), SONDE_OK);
+    EXPECT_EQ(next.stop(), SONDE_OK);
+    EXPECT_TRUE(next.session.noted(3, "did not return")) << next.session.all_notes();
+  });
+}
+
+TEST(CudaPort, AForkedChildStopsAtOnceAndMayBeginAnew) {
+  alone([] {
+    Capture capture;
+    capture.want_kernels();
+    ASSERT_EQ(capture.start(), SONDE_OK);
+    const pid_t child = fork();
+    if (child == 0) {
+      bool good = capture.stop() == SONDE_OK;
+      Capture own;
+      own.want_kernels();
+      good = good && own.start() == SONDE_OK;
+      emit_kernels(2);
+      good = good && own.stop() == SONDE_OK && own.kernels().size() == 2;
+      _exit(good && !::testing::Test::HasFailure() ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    emit_kernels(3);
+    EXPECT_EQ(capture.stop(), SONDE_OK);
+    EXPECT_EQ(capture.kernels().size(), 3u);
+  });
+}
+
+TEST(CudaPort, ManagedMemoryWaitsForTheDriver) {
+  alone([] {
+    cupti().state->configure_result = kCuptiNotInitialized;
+    Capture capture(Options{{"managed", "true"}, {"flush_period", "10000000"}});
+    capture.session.want(SONDE_SPACE_DEVICE, SONDE_DEVICE_MIGRATION);
+    ASSERT_EQ(capture.start(), SONDE_OK);
+    EXPECT_FALSE(enabled(kind::kUnifiedMemoryCounter));
+    cupti().state->configure_result = 0;
+    for (int i = 0; i < 200 && !enabled(kind::kUnifiedMemoryCounter); ++i) std::this_thread::sleep_for(Milliseconds(10));
+    EXPECT_TRUE(enabled(kind::kUnifiedMemoryCounter));
+    EXPECT_EQ(capture.stop(), SONDE_OK);
+    EXPECT_FALSE(enabled(kind::kUnifiedMemoryCounter));
+  });
+}
+
+TEST(CudaPort, MillionsOfRecordsPassThroughAFewBuffers) {
+  alone([] {
+    Capture capture;
+    capture.want_kernels();
+    capture.session.keep = false;
+    ASSERT_EQ(capture.start(), SONDE_OK);
+    KernelActivity node = test::kernel(1, 2, 17, "node");
+    node.graph = 5;
+    const auto pass = [&](uint32_t records) {
+      for (uint32_t i = 0; i < records; ++i) {
+        node.graph_node = i;
+        emit(node);
+        if (i % 10'000 != 9'999) continue;
+        EXPECT_EQ(capture.flush(false), SONDE_OK);
+      }
+    };
+    pass(50'000);
+    rusage before = {};
+    getrusage(RUSAGE_SELF, &before);
+    pass(1'000'000);
+    rusage after = {};
+    getrusage(RUSAGE_SELF, &after);
+    EXPECT_EQ(capture.stop(), SONDE_OK);
+    EXPECT_EQ(capture.session.records + capture.session.lost(SONDE_LOSS_VENDOR), 1'050'000u);
+    EXPECT_LE(after.ru_maxrss - before.ru_maxrss, 4096);  // KiB
+  });
+}
+
+TEST(CudaPort, AThousandShortSessionsLeaveNothingBehind) {
+  alone([] {
+    const auto session = [] {
+      Capture capture;
+      capture.want_kernels();
+      EXPECT_EQ(capture.start(), SONDE_OK);
+      emit_kernels(1);
+      EXPECT_EQ(capture.stop(), SONDE_OK);
+      EXPECT_EQ(capture.kernels().size(), 1u);
+    };
+    for (int i = 0; i < 50; ++i) session();
+    rusage before = {};
+    getrusage(RUSAGE_SELF, &before);
+    for (int i = 0; i < 1000; ++i) session();
+    rusage after = {};
+    getrusage(RUSAGE_SELF, &after);
+    EXPECT_LE(after.ru_maxrss - before.ru_maxrss, 4096);  // KiB
+  });
+}
+
+TEST(CudaPort, AnswersForeignEntries) {
+  EXPECT_EQ(port()->entry(SONDE_ENTRY_CUDA_INJECTION, nullptr), SONDE_OK);
+  EXPECT_EQ(port()->entry(SONDE_ENTRY_ROCPROFILER, nullptr), SONDE_E_UNIMPLEMENTED);
+  EXPECT_EQ(port()->entry(SONDE_ENTRY_NVTX_INJECTION, nullptr), SONDE_E_INVALID);
+}
+
+TEST(CudaPort, StartsOnce) {
+  Capture capture;
+  ASSERT_EQ(capture.start(), SONDE_OK);
+  EXPECT_EQ(capture.start(), SONDE_E_STATE);
+  EXPECT_EQ(capture.stop(), SONDE_OK);
+  EXPECT_EQ(capture.stop(), SONDE_OK);
+}
+
+}  // namespace
+}  // namespace sonde
