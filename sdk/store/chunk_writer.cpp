@@ -3,6 +3,7 @@
 #include <sonde/spaces/session.h>
 
 #include <algorithm>
+#include <bitset>
 #include <cstring>
 #include <utility>
 
@@ -188,8 +189,14 @@ Result<void> ChunkWriter::write_schemas() {
   scratch_.clear();
   auto now = schemas_;
   uint64_t count = 0;
+  std::bitset<SONDE_SPACE_COUNT> used(spaces_ & ~uint64_t{1});
+  if ((spaces_ & 1) != 0) {
+    for (uint64_t at = 0; at < rows_.size(); at += SONDE_RECORD_BYTES(&record_at(rows_.data() + at))) {
+      used.set(record_at(rows_.data() + at).space);
+    }
+  }
   for (uint32_t space = 1; space < SONDE_SPACE_COUNT; ++space) {
-    if ((spaces_ >> (space < 64 ? space : 0) & 1) == 0) continue;
+    if (!used[space]) continue;
     now[space] = core::space_schema(space);
     // An extension makes a new schema, so the pointer tells whether this one is in the file.
     if (now[space] == nullptr || now[space] == schemas_[space]) continue;
