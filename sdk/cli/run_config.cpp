@@ -1,0 +1,246 @@
+#include "cli/run_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "cli/command.h"
+#include "cli/plugin_names.h"
+#include "cli/yaml_text.h"
+
+namespace sonde::cli {
+namespace {
+
+// Ports that a run uses when nothing names any, where they are installed.
+constexpr std::array kUsualPorts = {"host", "cuda"};
+
+std::string absolute(const std::string &path) { return std::filesystem::absolute(path).lexically_normal().string(); }
+
+}  // namespace
+
+void ConfigFlags::add_analysis_flags(CLI::App &app) {
+  app.add_option("-p,--plugin", analyses, "Analysis to run: id or path of a module; may be repeated [analyses]")
+      ->allow_extra_args(false);
+  app.add_option("-s,--script", scripts, "Lua script to run; may be repeated [scripts]")->allow_extra_args(false);
+}
+
+void ConfigFlags::add_capture_flags(CLI::App &app) {
+  app.add_option("--port", ports, "Port to capture with (default: host and cuda) [ports]")->allow_extra_args(false);
+}
+
+void ConfigFlags::add_common_flags(CLI::App &app) {
+  app.add_option("-c,--config", file, "YAML configuration; flags add to it")->check(CLI::ExistingFile);
+  app.add_option("--plugin-path", plugin_paths, "Folder or module to search first [plugins.path]")
+      ->allow_extra_args(false);
+}
+
+RunConfig::RunConfig(const Host &host, const ConfigFlags &flags)
+    : host_(host),
+      service_(host.service<sonde_config_service_t>()),
+      flags_(flags),
+      file_(nullptr, ConfigDeleter{&service_}) {
+  if (!flags.file.empty()) {
+    sonde_config_t *loaded = nullptr;
+    host.check(service_.load(flags.file.c_str(), &loaded));
+    file_.reset(loaded);
+  }
+  // The search path must stand before names are looked up.
+  add_plugin_paths(host, flags.plugin_paths);
+  uint64_t paths = 0;
+  if (has("plugins") && service_.count(file_.get(), "plugins.path", &paths) == SONDE_OK) {
+    for (uint64_t index = 0; index < paths; ++index) {
+      const char *path = nullptr;
+      host.check(service_.get_text(file_.get(), fmt::format("plugins.path.{}", index).c_str(), &path));
+      add_plugin_paths(host, {path});
+    }
+  }
+  for (const std::string &name : flags.analyses) {
+    const std::string id = plugin_id(host, name);
+    if (!offers(find_plugin(host, id), SONDE_ANALYSIS_INTERFACE)) {
+      throw CommandError(
+          kUsage,
+          fmt::format(
+              "plugin {} is no analysis; `sonde describe {}` shows what it offers{}", id, id,
+              offers(find_plugin(host, id), SONDE_PORT_INTERFACE) ? ", --port " + id + " captures with it" : ""));
+    }
+    if (std::find(analysis_ids_.begin(), analysis_ids_.end(), id) == analysis_ids_.end()) analysis_ids_.push_back(id);
+  }
+  for (const std::string &name : flags.ports) {
+    const std::string id = plugin_id(host, name);
+    if (!offers(find_plugin(host, id), SONDE_PORT_INTERFACE)) {
+      throw CommandError(kUsage, fmt::format("plugin {} is no port; `sonde list ports` shows them", id));
+    }
+    port_ids_.push_back(id);
+  }
+  for (const std::string &script : flags.scripts) {
+    if (!std::filesystem::exists(script)) {
+      throw CommandError(kInput, fmt::format("script {}: no such file", script));
+    }
+  }
+}
+
+bool RunConfig::has(const char *key) const {
+  const sonde_config_t *child = nullptr;
+  return file_ != nullptr && service_.child(file_.get(), key, &child) == SONDE_OK;
+}
+
+std::string RunConfig::section(const char *key) const {
+  if (!has(key)) return {};
+  const char *text = nullptr;
+  host_.check(service_.print(file_.get(), key, &text));
+  return text;
+}
+
+std::string RunConfig::record_path() const {
+  const char *path = nullptr;
+  if (!has("record") || service_.get_text(file_.get(), "record.path", &path) != SONDE_OK) return {};
+  return path;
+}
+
+std::string RunConfig::plugins_text() const {
+  std::string paths;
+  const auto add = [&](const std::string &path) {
+    paths += fmt::format("{}{}", paths.empty() ? "" : ", ", yaml_quoted(absolute(path)));
+  };
+  for (const std::string &path : flags_.plugin_paths) add(path);
+  for (const std::string &name : flags_.analyses) {
+    if (name.find('/') != std::string::npos || name.ends_with(".so")) add(name);
+  }
+  for (const std::string &name : flags_.ports) {
+    if (name.find('/') != std::string::npos || name.ends_with(".so")) add(name);
+  }
+  uint64_t count = 0;
+  if (has("plugins") && service_.count(file_.get(), "plugins.path", &count) == SONDE_OK) {
+    for (uint64_t index = 0; index < count; ++index) {
+      const char *path = nullptr;
+      host_.check(service_.get_text(file_.get(), fmt::format("plugins.path.{}", index).c_str(), &path));
+      add(path);
+    }
+  }
+  return paths.empty() ? "" : fmt::format("plugins:\n  path: [{}]\n", paths);
+}
+
+std::string RunConfig::ports_text() const {
+  std::string entries;
+  uint64_t count = 0;
+  std::vector<std::string> present;
+  if (has("ports")) {
+    host_.check(service_.count(file_.get(), "ports", &count));
+    for (uint64_t index = 0; index < count; ++index) {
+      const char *name = nullptr;
+      host_.check(service_.key(file_.get(), "ports", index, &name));
+      present.emplace_back(name);
+    }
+    if (count != 0) entries = indented(section("ports"), 2);
+  }
+  std::vector<std::string> wanted = port_ids_;
+  if (wanted.empty() && present.empty()) {
+    for (const sonde_plugin_info_t &plugin : all_plugins(host_)) {
+      const bool is_usual =
+          std::find(kUsualPorts.begin(), kUsualPorts.end(), std::string_view(plugin.id)) != kUsualPorts.end();
+      if (is_usual && offers(plugin, SONDE_PORT_INTERFACE) && *plugin.problem == '\0') wanted.emplace_back(plugin.id);
+    }
+  }
+  for (const std::string &id : wanted) {
+    if (std::find(present.begin(), present.end(), id) == present.end()) {
+      entries += fmt::format("  {}: {{}}\n", yaml_quoted(id));
+    }
+  }
+  return entries.empty() ? "" : "ports:\n" + entries;
+}
+
+std::string RunConfig::analyses_text() const {
+  std::string entries;
+  std::vector<std::string> present;
+  uint64_t count = 0;
+  if (has("analyses")) {
+    host_.check(service_.count(file_.get(), "analyses", &count));
+    for (uint64_t index = 0; index < count; ++index) {
+      const char *name = nullptr;
+      host_.check(service_.key(file_.get(), "analyses", index, &name));
+      present.emplace_back(name);
+    }
+    if (count != 0) entries = indented(section("analyses"), 2);
+  }
+  for (const std::string &id : analysis_ids_) {
+    if (std::find(present.begin(), present.end(), id) == present.end()) {
+      entries += fmt::format("  {}: {{}}\n", yaml_quoted(id));
+    }
+  }
+  return entries.empty() ? "" : "analyses:\n" + entries;
+}
+
+std::string RunConfig::scripts_text() const {
+  std::string entries;
+  uint64_t count = 0;
+  if (has("scripts") && service_.count(file_.get(), "scripts", &count) == SONDE_OK) {
+    for (uint64_t index = 0; index < count; ++index) {
+      const char *text = nullptr;
+      host_.check(service_.print(file_.get(), fmt::format("scripts.{}", index).c_str(), &text));
+      std::string entry = indented(text, 4);
+      if (entry.size() > 4) entry[2] = '-';
+      entries += entry;
+    }
+  }
+  for (const std::string &script : flags_.scripts) {
+    entries += fmt::format("  - path: {}\n", yaml_quoted(absolute(script)));
+  }
+  return entries.empty() ? "" : "scripts:\n" + entries;
+}
+
+OwnedConfig RunConfig::parse(const std::string &text, const std::string &origin) const {
+  sonde_config_t *parsed = nullptr;
+  host_.check(service_.parse(text.c_str(), origin.c_str(), &parsed));
+  return {parsed, ConfigDeleter{&service_}};
+}
+
+OwnedConfig RunConfig::analysing() const {
+  const bool adds = !flags_.analyses.empty() || !flags_.scripts.empty() || !flags_.plugin_paths.empty();
+  if (file_ != nullptr && !adds && !has("ports") && !has("record")) {
+    // As it stands, so that messages name the right lines.
+    sonde_config_t *loaded = nullptr;
+    host_.check(service_.load(flags_.file.c_str(), &loaded));
+    return {loaded, ConfigDeleter{&service_}};
+  }
+  std::string text;
+  if (const std::string session = section("session"); !session.empty()) text += "session:\n" + indented(session, 2);
+  text += plugins_text() + analyses_text() + scripts_text();
+  if (const std::string outputs = section("outputs"); !outputs.empty()) text += "outputs:\n" + indented(outputs, 2);
+  if (file_ != nullptr) {
+    // Keys that no flag stands for are passed on, so that the run can refuse them.
+    uint64_t count = 0;
+    host_.check(service_.count(file_.get(), "", &count));
+    for (uint64_t index = 0; index < count; ++index) {
+      const char *key = nullptr;
+      host_.check(service_.key(file_.get(), "", index, &key));
+      constexpr std::array kKnown = {"session", "ports", "record", "analyses", "scripts", "outputs", "plugins"};
+      const bool is_known = std::find(kKnown.begin(), kKnown.end(), std::string_view(key)) != kKnown.end();
+      if (!is_known) text += fmt::format("{}:\n{}", yaml_quoted(key), indented(section(key), 2));
+    }
+  }
+  return parse(text, file_ == nullptr ? "command line" : flags_.file + " with the flags");
+}
+
+std::string RunConfig::recording_text(const std::string &directory) const {
+  std::string text = "# Written by `sonde`: what the measured program captures.\n";
+  if (const std::string session = section("session"); !session.empty()) text += "session:\n" + indented(session, 2);
+  text += plugins_text() + ports_text();
+  text += fmt::format("record:\n  path: {}\n", yaml_quoted(directory));
+  uint64_t count = 0;
+  if (has("record")) {
+    host_.check(service_.count(file_.get(), "record", &count));
+    for (uint64_t index = 0; index < count; ++index) {
+      const char *key = nullptr;
+      host_.check(service_.key(file_.get(), "record", index, &key));
+      if (std::string_view(key) == "path") continue;
+      const char *value = nullptr;
+      host_.check(service_.print(file_.get(), fmt::format("record.{}", key).c_str(), &value));
+      text += fmt::format("  {}:\n{}", yaml_quoted(key), indented(value, 4));
+    }
+  }
+  return text;
+}
+
+}  // namespace sonde::cli
