@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Walks the #include lines of the tree and fails on an arrow that runs back.
 
-  include <- sdk/{core,layout} <- sdk/{reflect,store,loader,config,report}
+  include <- sdk/{core,layout} <- sdk/{reflect,store,loader,config,report,run}
   sdk/toolkit sees include/ and itself; cli, plugins, ports, bindings, samples see include/ and sdk/toolkit
   only sdk/reflect sees libffi, only sdk/config sees yaml-cpp, one source of sdk/loader sees Boost
 
@@ -18,7 +18,7 @@ SUFFIXES = {'.c', '.h', '.cpp', '.hpp', '.cc', '.cu', '.inc'}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 FOUNDATION = {'sdk/core', 'sdk/layout'}
-UPPER = {'sdk/reflect', 'sdk/store', 'sdk/loader', 'sdk/config', 'sdk/report'}
+UPPER = {'sdk/reflect', 'sdk/store', 'sdk/loader', 'sdk/config', 'sdk/report', 'sdk/run'}
 TOOLKIT = 'sdk/toolkit'
 OUTER = ('sdk/cli', 'plugins', 'ports', 'bindings', 'samples')
 INTERNAL = FOUNDATION | UPPER | {TOOLKIT, 'sdk/cli'}
