@@ -20,11 +20,6 @@ if(TARGET sonde_cli)
   set_target_properties(sonde_cli PROPERTIES EXPORT_NAME cli)
   sonde_set_install_rpath(sonde_cli ${CMAKE_INSTALL_BINDIR})
 endif()
-if(TARGET sonde_inject)
-  sonde_set_install_rpath(sonde_inject ${CMAKE_INSTALL_LIBDIR})
-  install(TARGETS sonde_inject LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
-endif()
-
 install(TARGETS ${export_targets} EXPORT SondeTargets
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
