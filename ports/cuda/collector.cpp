@@ -173,7 +173,8 @@ bool Collector::begin(Port *port) {
     running_ = true;
     stopping_ = false;
     exited_ = false;
-    last_flush_ = Clock::now();
+    begun_ = last_flush_ = Clock::now();
+    seen_buffer_.store(false, std::memory_order_relaxed);
   }
   thread_ = std::thread([this] { work(); });
   return true;
@@ -404,6 +405,7 @@ void Collector::switch_off_all() {
 void Collector::buffer_requested(uint8_t **buffer, size_t *bytes, size_t *record_limit) {
   // CUPTI drops records and counts them when it gets no buffer; before 12.9 it does not survive that.
   *buffer = pool_.take(api_.version < kCupti12_9);
+  seen_buffer_.store(true, std::memory_order_relaxed);
   *bytes = *buffer != nullptr ? pool_.buffer_bytes() : 0;
   *record_limit = 0;  // as many as fit
 }
@@ -461,8 +463,12 @@ void Collector::drain() {
 }
 
 void Collector::flush_now(bool forced) {
+  // An injected process gets here while the driver may still be initialising on another thread. Until CUPTI has asked
+  // for a first buffer there is nothing to gain from calling into it then.
+  constexpr auto kInitialisation = std::chrono::seconds(2);
+  const bool early = !seen_buffer_.load(std::memory_order_relaxed) && Clock::now() - begun_ < kInitialisation;
   const uint64_t begun = now();
-  api_.activity_flush_all(forced ? kFlushForced : 0);
+  if (forced || !early) api_.activity_flush_all(forced ? kFlushForced : 0);
   if (vendor_clock_) {
     std::lock_guard<std::mutex> hold(ports_mutex_);
     for (Port *port : ports_) port->pair_clock(api_);

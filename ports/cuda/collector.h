@@ -165,6 +165,8 @@ class Collector {
   bool exited_ = false;
   bool asked_ = false;  // the last flush was asked for, not the thread's own
   Clock::time_point last_flush_ = {};
+  Clock::time_point begun_ = {};
+  std::atomic<bool> seen_buffer_{false};  // CUPTI has asked for a buffer since the thread began
   std::thread thread_;
 };
 

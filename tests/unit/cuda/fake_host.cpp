@@ -41,7 +41,7 @@ void *reserve(sonde_writer_t *out, uint32_t bytes) {
   fake->session->emitted.emplace_back(bytes);
   uint8_t *room = fake->session->emitted.back().data();
   out->cursor = room;
-  out->limit = room;  // sonde_commit moves the cursor past it, so the next record comes here again
+  out->limit = room + bytes;  // so the next record comes here again
   return room;
 }
 
