@@ -112,7 +112,7 @@ class Batch {
     mutable uint64_t repair_ = 0;  // repairs are sorted by offset, so one walk serves all records
   };
 
-  Iterator begin() const { return {batch_, batch_->bytes == 0 ? nullptr : sonde_batch_next(batch_, nullptr)}; }
+  Iterator begin() const { return {batch_, sonde_batch_next(batch_, nullptr)}; }
   Iterator end() const { return {}; }
 
   const sonde_batch_t &raw() const { return *batch_; }
