@@ -122,68 +122,73 @@ std::string RunConfig::plugins_text() const {
   return paths.empty() ? "" : fmt::format("plugins:\n  path: [{}]\n", paths);
 }
 
-std::string RunConfig::ports_text() const {
-  std::string entries;
+bool RunConfig::is_map(const char *key) const {
+  const char *name = nullptr;
+  return has(key) && service_.key(file_.get(), key, 0, &name) == SONDE_OK;
+}
+
+std::vector<std::string> RunConfig::names_in(const std::string &key) const {
+  std::vector<std::string> names;
   uint64_t count = 0;
-  std::vector<std::string> present;
-  if (has("ports")) {
-    host_.check(service_.count(file_.get(), "ports", &count));
-    for (uint64_t index = 0; index < count; ++index) {
-      const char *name = nullptr;
-      host_.check(service_.key(file_.get(), "ports", index, &name));
-      present.emplace_back(name);
+  if (!has(key.c_str()) || service_.count(file_.get(), key.c_str(), &count) != SONDE_OK) return names;
+  for (uint64_t index = 0; index < count; ++index) {
+    const std::string item = fmt::format("{}.{}", key, index);
+    const char *name = nullptr;
+    if (service_.key(file_.get(), key.c_str(), index, &name) == SONDE_OK ||
+        service_.get_text(file_.get(), item.c_str(), &name) == SONDE_OK) {
+      names.emplace_back(name);
+    } else {
+      for (std::string &inner : names_in(item)) names.push_back(std::move(inner));
     }
-    if (count != 0) entries = indented(section("ports"), 2);
   }
+  return names;
+}
+
+std::string RunConfig::list_items(const char *key) const {
+  std::string items;
+  uint64_t count = 0;
+  if (!has(key) || service_.count(file_.get(), key, &count) != SONDE_OK) return items;
+  for (uint64_t index = 0; index < count; ++index) {
+    const char *text = nullptr;
+    host_.check(service_.print(file_.get(), fmt::format("{}.{}", key, index).c_str(), &text));
+    std::string item = indented(text, 4);
+    if (item.size() > 4) item[2] = '-';
+    items += item;
+  }
+  return items;
+}
+
+std::string RunConfig::plugins_section(const char *key, const std::vector<std::string> &wanted) const {
+  const std::vector<std::string> present = names_in(key);
+  // A file may name plugins in a map, or in a list when one of them runs twice.
+  const bool is_list = !present.empty() && !is_map(key);
+  std::string entries;
+  if (is_list) {
+    entries = list_items(key);
+  } else if (!present.empty()) {
+    entries = indented(section(key), 2);
+  }
+  for (const std::string &id : wanted) {
+    if (std::find(present.begin(), present.end(), id) != present.end()) continue;
+    entries += is_list ? fmt::format("  - {}\n", yaml_quoted(id)) : fmt::format("  {}: {{}}\n", yaml_quoted(id));
+  }
+  return entries.empty() ? "" : fmt::format("{}:\n{}", key, entries);
+}
+
+std::string RunConfig::ports_text() const {
   std::vector<std::string> wanted = port_ids_;
-  if (wanted.empty() && present.empty()) {
+  if (wanted.empty() && names_in("ports").empty()) {
     for (const sonde_plugin_info_t &plugin : all_plugins(host_)) {
       const bool is_usual =
           std::find(kUsualPorts.begin(), kUsualPorts.end(), std::string_view(plugin.id)) != kUsualPorts.end();
       if (is_usual && offers(plugin, SONDE_PORT_INTERFACE) && *plugin.problem == '\0') wanted.emplace_back(plugin.id);
     }
   }
-  for (const std::string &id : wanted) {
-    if (std::find(present.begin(), present.end(), id) == present.end()) {
-      entries += fmt::format("  {}: {{}}\n", yaml_quoted(id));
-    }
-  }
-  return entries.empty() ? "" : "ports:\n" + entries;
-}
-
-std::string RunConfig::analyses_text() const {
-  std::string entries;
-  std::vector<std::string> present;
-  uint64_t count = 0;
-  if (has("analyses")) {
-    host_.check(service_.count(file_.get(), "analyses", &count));
-    for (uint64_t index = 0; index < count; ++index) {
-      const char *name = nullptr;
-      host_.check(service_.key(file_.get(), "analyses", index, &name));
-      present.emplace_back(name);
-    }
-    if (count != 0) entries = indented(section("analyses"), 2);
-  }
-  for (const std::string &id : analysis_ids_) {
-    if (std::find(present.begin(), present.end(), id) == present.end()) {
-      entries += fmt::format("  {}: {{}}\n", yaml_quoted(id));
-    }
-  }
-  return entries.empty() ? "" : "analyses:\n" + entries;
+  return plugins_section("ports", wanted);
 }
 
 std::string RunConfig::scripts_text() const {
-  std::string entries;
-  uint64_t count = 0;
-  if (has("scripts") && service_.count(file_.get(), "scripts", &count) == SONDE_OK) {
-    for (uint64_t index = 0; index < count; ++index) {
-      const char *text = nullptr;
-      host_.check(service_.print(file_.get(), fmt::format("scripts.{}", index).c_str(), &text));
-      std::string entry = indented(text, 4);
-      if (entry.size() > 4) entry[2] = '-';
-      entries += entry;
-    }
-  }
+  std::string entries = list_items("scripts");
   for (const std::string &script : flags_.scripts) {
     entries += fmt::format("  - path: {}\n", yaml_quoted(absolute(script)));
   }
@@ -206,7 +211,7 @@ OwnedConfig RunConfig::analysing() const {
   }
   std::string text;
   if (const std::string session = section("session"); !session.empty()) text += "session:\n" + indented(session, 2);
-  text += plugins_text() + analyses_text() + scripts_text();
+  text += plugins_text() + plugins_section("analyses", analysis_ids_) + scripts_text();
   if (const std::string outputs = section("outputs"); !outputs.empty()) text += "outputs:\n" + indented(outputs, 2);
   if (file_ != nullptr) {
     // Keys that no flag stands for are passed on, so that the run can refuse them.

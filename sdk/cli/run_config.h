@@ -53,10 +53,14 @@ class RunConfig {
 
  private:
   bool has(const char *key) const;
-  std::string section(const char *key) const;  // as YAML, "" when absent
+  bool is_map(const char *key) const;
+  std::string section(const char *key) const;                       // as YAML, "" when absent
+  std::string list_items(const char *key) const;                    // of a list, one "  - item" each
+  std::vector<std::string> names_in(const std::string &key) const;  // plugin ids of a map or list
   std::string plugins_text() const;
   std::string ports_text() const;
-  std::string analyses_text() const;
+  // Section `key` (ports, analyses) with the plugins of the file and those of `wanted`.
+  std::string plugins_section(const char *key, const std::vector<std::string> &wanted) const;
   std::string scripts_text() const;
   OwnedConfig parse(const std::string &text, const std::string &origin) const;
 
