@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <charconv>
-#include <cstdlib>
+#include <stdexcept>
 
 namespace sonde::testing {
 namespace {
@@ -260,7 +259,7 @@ size_t FakeTable::column(std::string_view wanted) const {
     if (columns[i].name == wanted) return i;
   }
   ADD_FAILURE() << name << " has no column " << wanted;
-  std::abort();
+  throw std::out_of_range("see the failure above");
 }
 
 const FakeValue &FakeTable::at(size_t row, std::string_view name_of_column) const {
@@ -273,7 +272,7 @@ size_t FakeTable::row_where(std::string_view name_of_column, std::string_view ke
     if (rows[i][index].str() == key) return i;
   }
   ADD_FAILURE() << name << " has no row with " << name_of_column << " = " << key;
-  std::abort();
+  throw std::out_of_range("see the failure above");
 }
 
 FakeHost &FakeHost::get() {
@@ -320,7 +319,7 @@ const FakeTable &FakeHost::find_table(std::string_view name) const {
     if (table.name == name) return table;
   }
   ADD_FAILURE() << "no table " << name;
-  std::abort();
+  throw std::out_of_range("see the failure above");
 }
 
 std::vector<FakeFinding> FakeHost::find(std::string_view rule) const {
