@@ -40,6 +40,16 @@ std::atomic<uint64_t> next_session_id{1};
 
 }  // namespace
 
+template <typename Visit>
+void Session::for_subscribers(Visit &&visit) const {
+  std::shared_ptr<const Subscribers> list;  // keeps this list while another thread replaces it
+  {
+    const std::lock_guard lock(subscribers_mutex_);
+    list = subscribers_;
+  }
+  for (const auto &subscriber : *list) visit(*subscriber);
+}
+
 Session::Session(uint32_t slot, SessionOptions options, std::shared_ptr<LiveFile> live)
     : slot_(slot),
       id_(next_session_id.fetch_add(1)),
@@ -65,8 +75,8 @@ Session::~Session() {
   }
   if (state() == SONDE_STATE_RUNNING) (void)stop(0);
   if (state() == SONDE_STATE_OPEN) {
-    for (const auto &subscriber : *subscribers()) subscriber->finish();
-    for (const auto &subscriber : *subscribers()) subscriber->join(deadline_after(0));
+    for_subscribers([&](Subscriber &subscriber) { subscriber.finish(); });
+    for_subscribers([&](Subscriber &subscriber) { subscriber.join(deadline_after(0)); });
   }
   for (auto &[changed, drop] : demand_watchers_) {
     if (drop) drop();
@@ -100,7 +110,7 @@ Result<void> Session::flush(uint64_t deadline_ns) {
   lock.unlock();
   if (passed) {
     bool idle = true;
-    for (const auto &subscriber : *subscribers()) idle = subscriber->wait_idle(deadline) && idle;
+    for_subscribers([&](Subscriber &subscriber) { idle = subscriber.wait_idle(deadline) && idle; });
     if (idle) return {};
   }
   return Error{SONDE_E_TIMEOUT, "flush: subscribers were still busy at the deadline"};
@@ -125,12 +135,12 @@ Result<void> Session::stop(uint64_t deadline_ns) {
                                 [&] { return delivery_done_; })) {
       lock.unlock();
       // A subscriber that must have everything holds the delivery thread up: it loses what it cannot take in time.
-      for (const auto &subscriber : *subscribers()) subscriber->abandon();
+      for_subscribers([&](Subscriber &subscriber) { subscriber.abandon(); });
     }
   }
   if (delivery_.joinable()) delivery_.join();
-  for (const auto &subscriber : *subscribers()) subscriber->finish();
-  for (const auto &subscriber : *subscribers()) subscriber->join(deadline);
+  for_subscribers([&](Subscriber &subscriber) { subscriber.finish(); });
+  for_subscribers([&](Subscriber &subscriber) { subscriber.join(deadline); });
   return {};
 }
 
@@ -147,7 +157,7 @@ sonde_session_status_t Session::status() {
   }
   result.memory = pool_.used();
   result.memory_peak = pool_.peak();
-  for (const auto &subscriber : *subscribers()) result.helper_cpu_ns += subscriber->cpu_ns();
+  for_subscribers([&](Subscriber &subscriber) { result.helper_cpu_ns += subscriber.cpu_ns(); });
   result.helper_cpu_ns += __atomic_load_n(&delivery_cpu_ns_, __ATOMIC_RELAXED);
   const std::lock_guard lock(streams_mutex_);
   result.streams = next_stream_ - 1;
@@ -356,11 +366,6 @@ void Session::watch_demand(std::function<void()> changed, std::function<void()> 
   demand_watchers_.emplace_back(std::move(changed), std::move(drop));
 }
 
-std::shared_ptr<const Session::Subscribers> Session::subscribers() const {
-  const std::lock_guard lock(subscribers_mutex_);
-  return subscribers_;
-}
-
 void Session::update_demand() {
   std::vector<std::function<void()>> watchers;
   {
@@ -436,7 +441,7 @@ void Session::feed(BatchInfo info, BufferRef buffer, bool wait) {
 }
 
 void Session::drain_subscribers(uint64_t deadline_ns) {
-  for (const auto &subscriber : *subscribers()) (void)subscriber->wait_idle(deadline_ns);
+  for_subscribers([&](Subscriber &subscriber) { (void)subscriber.wait_idle(deadline_ns); });
 }
 
 void Session::at_close(std::function<void()> action) {
@@ -616,7 +621,7 @@ void Session::deliver(const BatchRef &batch, bool wait) {
   records_.fetch_add(batch->view.count, std::memory_order_relaxed);
   bytes_.fetch_add(batch->view.bytes, std::memory_order_relaxed);
   batches_.fetch_add(1, std::memory_order_relaxed);
-  for (const auto &subscriber : *subscribers()) subscriber->push(batch, wait);
+  for_subscribers([&](Subscriber &subscriber) { subscriber.push(batch, wait); });
 }
 
 void Session::announce(const Stream &stream) {

@@ -124,7 +124,8 @@ class Session {
   void emit_stop();
   void emit_clock_pair();
   void reap();
-  std::shared_ptr<const Subscribers> subscribers() const;
+  template <typename Visit>
+  void for_subscribers(Visit &&visit) const;
   void update_demand();
   void announce(const Stream &stream);
 

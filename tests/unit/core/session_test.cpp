@@ -46,14 +46,15 @@ TEST(Session, BeginsAndEndsWithRecordsOfItsOwn) {
   session.start();
   session.emit(1);
   session.stop();
+  const auto records = own.records();
   std::vector<uint32_t> types;
-  for (const auto &bytes : own.records()) types.push_back(reinterpret_cast<const sonde_record_t *>(bytes.data())->type);
+  for (const auto &bytes : records) types.push_back(reinterpret_cast<const sonde_record_t *>(bytes.data())->type);
   ASSERT_GE(types.size(), 4u);
   EXPECT_EQ(types.front(), SONDE_SESSION_START);
   EXPECT_EQ(types.back(), SONDE_SESSION_STOP);
   EXPECT_EQ(std::count(types.begin(), types.end(), SONDE_SESSION_NOTE), 1) << "a note is captured once";
   EXPECT_EQ(std::count(types.begin(), types.end(), SONDE_SESSION_STREAM), 1) << "the thread that emitted";
-  const auto *const start = reinterpret_cast<const sonde_session_start_t *>(own.records().front().data());
+  const auto *const start = reinterpret_cast<const sonde_session_start_t *>(records.front().data());
   EXPECT_EQ(start->process, static_cast<uint64_t>(::getpid()));
 }
 
