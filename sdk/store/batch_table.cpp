@@ -10,6 +10,15 @@ constexpr uint64_t kHasWatermark = 1;
 constexpr uint64_t kHasLosses = 2;
 constexpr uint64_t kClockBytes = 36;
 
+constexpr int64_t kHourNs = 3'600'000'000'000;
+constexpr int64_t kDecadeNs = 10 * 366 * 24 * kHourNs;
+
+// As sonde_clock_ns, for clocks and stamps that make no sense too: the sum wraps.
+int64_t ns_of(const sonde_clock_t &clock, uint64_t raw) {
+  const auto since = static_cast<uint64_t>(sonde_clock_duration_ns(&clock, clock.base_raw, raw));
+  return static_cast<int64_t>(static_cast<uint64_t>(clock.base_ns) + since);
+}
+
 struct StreamState {
   uint64_t sequence = UINT64_MAX;
   uint64_t position = 0;
@@ -29,14 +38,19 @@ uint32_t BatchTable::clock_index(const sonde_clock_t &clock) {
   return static_cast<uint32_t>(clocks.size() - 1);
 }
 
-bool BatchTable::time_range(int64_t &first_ns, int64_t &last_ns) const {
-  first_ns = INT64_MAX;
-  last_ns = INT64_MIN;
+bool BatchTable::time_range(int64_t start_ns, int64_t &first_ns, int64_t &last_ns) const {
+  bool found = false;
   for (const StoredBatch &batch : batches) {
-    first_ns = std::min(first_ns, sonde_clock_ns(&clocks[batch.clock], batch.first_time));
-    last_ns = std::max(last_ns, sonde_clock_ns(&clocks[batch.clock], batch.last_time));
+    for (const uint64_t stamp : {batch.first_time, batch.last_time}) {
+      const int64_t time = ns_of(clocks[batch.clock], stamp);
+      const auto since = static_cast<int64_t>(static_cast<uint64_t>(time) - static_cast<uint64_t>(start_ns));
+      if (since < -kHourNs || since > kDecadeNs) continue;
+      first_ns = found ? std::min(first_ns, time) : time;
+      last_ns = found ? std::max(last_ns, time) : time;
+      found = true;
+    }
   }
-  return !batches.empty();
+  return found;
 }
 
 void write_batch_table(const BatchTable &table, Bytes &out) {

@@ -38,8 +38,9 @@ struct BatchTable {
   // Index of a clock's line, added when new.
   uint32_t clock_index(const sonde_clock_t &clock);
 
-  // Least and greatest time of the records, ns since 1970; false without batches.
-  bool time_range(int64_t &first_ns, int64_t &last_ns) const;
+  // Least and greatest time of the batches' records, ns since 1970. Stamps that cannot be of a process that started
+  // at `start_ns` (zeros, sentinels, another clock) are left out; false when none remain.
+  bool time_range(int64_t start_ns, int64_t &first_ns, int64_t &last_ns) const;
 };
 
 void write_batch_table(const BatchTable &table, Bytes &out);

@@ -150,7 +150,9 @@ Result<void> ChunkWriter::write_chunk(bool spill) {
   RecordTotals totals;
   totals.bytes = rows_.size();
   for (const StoredBatch &batch : table_.batches) totals.count += batch.count;
-  table_.time_range(totals.first_ns, totals.last_ns);
+  if (!table_.time_range(options_.start.start_ns, totals.first_ns, totals.last_ns)) {
+    totals.first_ns = totals.last_ns = options_.start.start_ns;
+  }
   scratch_.clear();
   write_batch_table(table_, scratch_);
   Bytes &chunk = file_.begin_chunk();

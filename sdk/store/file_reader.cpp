@@ -228,7 +228,8 @@ bool FileReader::look_at(const FoundChunk &chunk, FoundChunk &out) {
   switch (static_cast<ChunkType>(chunk.header.type)) {
     case ChunkType::kRecords: {
       if (!read_batches(chunk, table_, encoded)) return false;
-      table_.time_range(out.first_ns, out.last_ns);
+      // Without a stamp that could be right it stays beside the chunk before.
+      if (!table_.time_range(header_.start_ns, out.first_ns, out.last_ns)) out.first_ns = out.last_ns = stop_ns_;
       for (const StoredBatch &batch : table_.batches) positions_[batch.stream] = batch.position;
       records_ += chunk.header.record_count;
       record_bytes_ += chunk.header.record_bytes;

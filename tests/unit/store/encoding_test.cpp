@@ -194,6 +194,35 @@ TEST(BatchTable, RoundTrips) {
   }
 }
 
+// Zeros and sentinels among the stamps are data; they must not move the chunk in time (faults 1 and 28).
+TEST(BatchTable, TimesThatCannotBeRightAreNotItsRange) {
+  BatchTable table;
+  sonde_clock_t clock{};
+  clock.struct_size = sizeof clock;
+  clock.id = SONDE_CLOCK_UNIX_NS;
+  clock.multiplier = 1;
+  table.clock_index(clock);
+  const int64_t start = 1'760'000'000'000'000'000;
+  StoredBatch batch;
+  batch.first_time = 0;
+  batch.last_time = static_cast<uint64_t>(start) + 500;
+  table.batches.push_back(batch);
+  batch.first_time = static_cast<uint64_t>(start) + 300;
+  batch.last_time = uint64_t{1} << 63;
+  table.batches.push_back(batch);
+  int64_t first = 0;
+  int64_t last = 0;
+  ASSERT_TRUE(table.time_range(start, first, last));
+  EXPECT_EQ(first, start + 300);
+  EXPECT_EQ(last, start + 500);
+  table.batches = {batch};
+  table.batches[0].first_time = UINT64_MAX;
+  EXPECT_FALSE(table.time_range(start, first, last));
+  // A clock of a damaged file whose sum leaves the range of the type.
+  table.clocks[0].base_ns = INT64_MAX;
+  table.time_range(start, first, last);
+}
+
 TEST(Entries, ASchemaRoundTrips) {
   const sonde_field_t fields[] = {{"value", 16, 8, SONDE_KIND_UINT, 0, "bytes", ""},
                                   {"state", 24, 4, SONDE_KIND_ENUM, 0, "", "idle|busy"}};
