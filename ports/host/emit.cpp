@@ -6,7 +6,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-
 namespace sonde::host_port {
 
 namespace {
@@ -133,7 +132,8 @@ const sonde_export_t kExports[] = {
     SONDE_EXPORT(operator_begin, status, (session, text, u64), "Begins an operator: name, id (0: matched by order)"),
     SONDE_EXPORT(operator_end, status, (session, u64), "Ends the operator of an id"),
     SONDE_EXPORT(mark, status, (session, text, text), "Marks a moment: name, domain"),
-    SONDE_EXPORT(metric, status, (session, text, f64, text, u32), "A number of the open scope: name, value, unit, rule"),
+    SONDE_EXPORT(metric, status, (session, text, f64, text, u32),
+                 "A number of the open scope: name, value, unit, rule"),
     SONDE_EXPORT(allocate, status, (session, u64, u64, text), "A host allocation: address, bytes, name"),
     SONDE_EXPORT(release, status, (session, u64), "The end of a host allocation: address"),
     SONDE_EXPORT(kernel, status, (session, text, u64, u64, u64), "Host work as a kernel: name, begin, end, stream"),

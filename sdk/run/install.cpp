@@ -124,10 +124,12 @@ void ConfigDeleter::operator()(sonde_config_t *config) const { (*services())->co
 Result<const Services *> services() {
   static const Services all = [] {
     Services found;
-    found.session = find<sonde_session_service_t>(SONDE_SESSION_SERVICE, SONDE_NEED(sonde_session_service_t, set_current));
+    found.session =
+        find<sonde_session_service_t>(SONDE_SESSION_SERVICE, SONDE_NEED(sonde_session_service_t, set_current));
     found.capture = find<sonde_capture_service_t>(SONDE_CAPTURE_SERVICE, SONDE_NEED(sonde_capture_service_t, leave));
     found.config = find<sonde_config_service_t>(SONDE_CONFIG_SERVICE, SONDE_NEED(sonde_config_service_t, print));
-    found.plugins = find<sonde_plugins_service_t>(SONDE_PLUGINS_SERVICE, SONDE_NEED(sonde_plugins_service_t, interface));
+    found.plugins =
+        find<sonde_plugins_service_t>(SONDE_PLUGINS_SERVICE, SONDE_NEED(sonde_plugins_service_t, interface));
     found.store = find<sonde_store_service_t>(SONDE_STORE_SERVICE, SONDE_NEED(sonde_store_service_t, replay));
     found.result = find<sonde_result_service_t>(SONDE_RESULT_SERVICE, SONDE_NEED(sonde_result_service_t, add_finding));
     found.report = find<sonde_report_service_t>(SONDE_REPORT_SERVICE, SONDE_NEED(sonde_report_service_t, render));

@@ -62,8 +62,7 @@ void AnalysisInstance::fail_in(const char *function, sonde_status status) {
 
 Result<void> AnalysisInstance::create(const PluginWish &wish) {
   label_ = wish.label;
-  Result<Prepared> prepared =
-      prepare(services_, wish, SONDE_ANALYSIS_INTERFACE, SONDE_NEED(sonde_analysis_t, destroy));
+  Result<Prepared> prepared = prepare(services_, wish, SONDE_ANALYSIS_INTERFACE, SONDE_NEED(sonde_analysis_t, destroy));
   if (!prepared) return prepared.error();
   table_ = static_cast<const sonde_analysis_t *>(prepared->table);
   options_ = std::move(prepared->options);

@@ -137,9 +137,9 @@ Result<void> open_and_start(const Services &all, const char *path) {
   if (!run) return run.error();
   if (Result<void> started = (*run)->start(); !started) return started;
   for (const std::string &id : lost_ports) {
-    all.capture->note((*run)->session(), 3, "run",
-                      fmt::format("no data of port {}: its runtime was in use before this process was forked", id)
-                          .c_str());
+    all.capture->note(
+        (*run)->session(), 3, "run",
+        fmt::format("no data of port {}: its runtime was in use before this process was forked", id).c_str());
   }
   all.session->set_current((*run)->session());
 
@@ -267,8 +267,10 @@ sonde_status inject(uint32_t entry, void *argument) noexcept {
   }
   return at_boundary([&]() -> sonde_status {
     switch (entry) {
-      case SONDE_ENTRY_PRELOAD: return start_eagerly();
-      case SONDE_ENTRY_FORK: return continue_in_child();
+      case SONDE_ENTRY_PRELOAD:
+        return start_eagerly();
+      case SONDE_ENTRY_FORK:
+        return continue_in_child();
       case SONDE_ENTRY_EXEC_FAILED: {
         // The program lives on: a new file takes what follows.
         State expected = State::kEnded;
@@ -278,7 +280,8 @@ sonde_status inject(uint32_t entry, void *argument) noexcept {
         }
         return ensure();
       }
-      default: return forward(entry, argument);
+      default:
+        return forward(entry, argument);
     }
   });
 }

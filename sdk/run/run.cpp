@@ -91,8 +91,7 @@ Result<void> Run::start_recording() {
   if (capture_path_.empty()) return {};
   if (Result<void> written = write_run_json(settings_.record_path, identity_); !written) return written;
   const char *const spaces = settings_.record_spaces.empty() ? nullptr : settings_.record_spaces.c_str();
-  return as_result(
-      services_.store->record(session_, capture_path_.c_str(), spaces, &settings_.writer, &recording_));
+  return as_result(services_.store->record(session_, capture_path_.c_str(), spaces, &settings_.writer, &recording_));
 }
 
 Result<void> Run::start() {

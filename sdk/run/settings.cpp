@@ -20,11 +20,12 @@ constexpr sonde_option_t kRunOptions[] = {
     {"record.start", "lazy", "in a preloaded process: at the first foreign entry, or at its start", "", "lazy|eager",
      SONDE_OPTION_TEXT, 0},
     {"record.level", "3", "zstd level", "", "0..19", SONDE_OPTION_I64, 0},
-    {"record.chunk", "0", "records of a chunk before encoding; 0: fits the memory cap", "bytes", "0..64Mi", SONDE_OPTION_I64, 0},
+    {"record.chunk", "0", "records of a chunk before encoding; 0: fits the memory cap", "bytes", "0..64Mi",
+     SONDE_OPTION_I64, 0},
     {"record.seal", "200ms", "longest time until a started chunk is sealed", "ns", "1ms..1h", SONDE_OPTION_TIME, 0},
     {"record.sync", "false", "fsync each chunk", "", "", SONDE_OPTION_BOOL, 0},
-    {"record.limit", "0", "bytes of a file after which batches are dropped; 0: none", "bytes", "0..",
-     SONDE_OPTION_I64, 0},
+    {"record.limit", "0", "bytes of a file after which batches are dropped; 0: none", "bytes", "0..", SONDE_OPTION_I64,
+     0},
     {"record.when_full", "spill", "when compression is too slow", "", "spill|drop", SONDE_OPTION_TEXT, 0},
     {"record.spaces", "[]", "spaces to record; empty: all", "", "", SONDE_OPTION_TEXTS, 0},
     {"ports", "{}", "ports and their options", "", "", SONDE_OPTION_TREE, 0},
@@ -262,8 +263,8 @@ class SettingsReader {
 Result<Settings> read_settings(const Services &services, const sonde_config_t *config) {
   Settings settings;
   sonde_config_t *checked = nullptr;
-  const sonde_status status = services.config->check(config, "a run", kRunOptions, std::size(kRunOptions),
-                                                     sizeof(sonde_option_t), &checked);
+  const sonde_status status =
+      services.config->check(config, "a run", kRunOptions, std::size(kRunOptions), sizeof(sonde_option_t), &checked);
   if (status != SONDE_OK) return Error{status, error_text(status)};
   settings.tree.reset(checked);
   if (Result<void> read = SettingsReader(services, settings).read(); !read) return read.error();
