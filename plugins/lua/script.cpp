@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 namespace sonde::lua {
 namespace {
@@ -20,6 +21,11 @@ std::string bytes_text(uint64_t bytes) {
     std::snprintf(text, sizeof(text), "%llu bytes", static_cast<unsigned long long>(bytes));
   }
   return text;
+}
+
+// Buffers of the auxiliary library report a refusal as an ordinary error.
+bool is_out_of_memory(lua_State *state) {
+  return lua_type(state, -1) == LUA_TSTRING && std::string_view(lua_tostring(state, -1)).ends_with("not enough memory");
 }
 
 std::string seconds_text(int64_t nanoseconds) {
@@ -127,7 +133,7 @@ void Script::fail(const char *what, const char *place, int status) {
   if (std::strcmp(place, "deadline") == 0) {
     message = "the deadline of " + seconds_text(settings_.deadline_ns) + " passed (an endless loop?)";
     place = "";
-  } else if (status == LUA_ERRMEM) {
+  } else if (status == LUA_ERRMEM || is_out_of_memory(state_)) {
     message = "not enough memory: the cap is " + bytes_text(memory_.cap());
   } else if (lua_type(state_, -1) == LUA_TSTRING) {
     message = lua_tostring(state_, -1);
