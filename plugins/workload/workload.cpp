@@ -77,6 +77,7 @@ void Workload::consume(const sonde_batch_t &raw) {
     }
     switch (record.header()->space) {
       case SONDE_SPACE_SESSION:
+        ++source.session_records;
         session_record(source, record, raw.source);
         break;
       case SONDE_SPACE_HOST:
@@ -102,6 +103,9 @@ void Workload::consume(const sonde_batch_t &raw) {
 
 void Workload::finish() {
   const std::lock_guard<std::mutex> hold(mutex_);
+  // A replaying process is a source too, which only says that it began: no part of the run that is looked at.
+  const auto says_nothing = [](const auto &entry) { return entry.second.records == entry.second.session_records; };
+  if (!std::all_of(sources_.begin(), sources_.end(), says_nothing)) std::erase_if(sources_, says_nothing);
   for (auto &[id, source] : sources_) {
     for (auto &[number, device] : source.devices) device.finish();
     source.host.finish();

@@ -87,6 +87,7 @@ struct Source {
   std::optional<uint64_t> parent;
   std::string host_name, program, command;
   uint64_t records = 0;
+  uint64_t session_records = 0;  // of those, what a capture says about itself
   int64_t first_ns = INT64_MAX;  // of all its records with a stamp that can be right
   int64_t last_ns = INT64_MIN;
   std::unordered_map<uint64_t, KernelRow> kernels;  // by device << 32 | name

@@ -143,6 +143,22 @@ TEST_F(DeviceTest, EqualProcessIdsOfTwoSourcesAreTwoRows) {
   EXPECT_EQ(table("processes").rows.size(), 2u);
 }
 
+TEST_F(DeviceTest, TheReplayingProcessIsNoPartOfTheRun) {
+  Capture own(0), captured(1);
+  own.process(1);
+  captured.process(100).kernel("a", 0, 10);
+  run({&own, &captured});
+  ASSERT_EQ(table("processes").rows.size(), 1u);
+  EXPECT_EQ(table("processes").at(0, "process").str(), "100");
+}
+
+TEST_F(DeviceTest, AProcessThatDidNothingIsShownWhenItIsAlone) {
+  Capture own(0);
+  own.process(1);
+  run(own);
+  EXPECT_EQ(table("processes").rows.size(), 1u);
+}
+
 TEST_F(DeviceTest, LongestGapsAreLimitedAndOrdered) {
   options.longest_gaps = 2;
   Capture capture;
