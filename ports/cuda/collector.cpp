@@ -190,7 +190,6 @@ sonde_status Collector::detach(Port *port) {
       switch_off_ = true;
     }
     status = flush(last);
-    if (status == SONDE_E_TIMEOUT) broken_ = true;
   }
   {
     // A thread that is stuck inside CUPTI holds no lock, so this does not wait for it.
@@ -427,11 +426,15 @@ void Collector::buffer_completed(void *context, uint32_t stream, uint8_t *buffer
 sonde_status Collector::flush(bool forced) {
   std::unique_lock<std::mutex> lock(queue_mutex_);
   if (!running_) return SONDE_OK;
+  // The thread is still inside the flush that did not end in time: nobody waits for it a second time.
+  if (broken_.load(std::memory_order_relaxed)) return SONDE_E_TIMEOUT;
   const uint64_t ticket = ++requested_;
   forced_ |= forced;
   wake_.notify_all();
   const auto deadline = std::chrono::nanoseconds(settings_.deadline_ns);
-  return done_.wait_for(lock, deadline, [&] { return finished_ >= ticket; }) ? SONDE_OK : SONDE_E_TIMEOUT;
+  if (done_.wait_for(lock, deadline, [&] { return finished_ >= ticket; })) return SONDE_OK;
+  broken_.store(true, std::memory_order_relaxed);
+  return SONDE_E_TIMEOUT;
 }
 
 void Collector::process(const FullBuffer &buffer) {
@@ -499,6 +502,7 @@ void Collector::work() {
       last_flush_ = Clock::now();
       asked_ = true;
       finished_ = ticket;
+      broken_.store(false, std::memory_order_relaxed);  // slow, not stuck
       done_.notify_all();
     } else if (!queue_.empty()) {
       lock.unlock();

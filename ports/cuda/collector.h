@@ -143,7 +143,7 @@ class Collector {
   bool driver_launches_ = false;
   bool counters_ = false;
   bool counters_waited_ = false;  // for the driver's initialisation
-  bool broken_ = false;           // a flush did not return in time
+  std::atomic<bool> broken_{false};  // a flush did not return in time
   bool subscription_refused_ = false;
   Subscriber subscriber_ = nullptr;
   std::vector<uint32_t> points_;  // of the resource domain, enabled

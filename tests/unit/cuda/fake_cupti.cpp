@@ -16,12 +16,7 @@ namespace {
 
 using namespace sonde::cuda;
 
-FakeCuptiState state = [] {
-  FakeCuptiState initial = {};
-  initial.struct_size = sizeof(initial);
-  initial.version = 130001;
-  return initial;
-}();
+FakeCuptiState state;
 
 std::mutex buffer_mutex;
 BufferRequested requested = nullptr;

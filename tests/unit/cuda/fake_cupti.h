@@ -1,43 +1,43 @@
 // How a test drives the CUPTI of the tests' own (fake_cupti.cpp), a library that the port opens like the real one.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 struct FakeCuptiState {
-  uint32_t struct_size;
-  uint32_t version;
+  std::atomic<uint32_t> version{130001};
   // Results that calls are to give; 0: success.
-  int32_t register_callbacks_result;
-  int32_t register_timestamp_result;
-  int32_t subscribe_result;
-  int32_t enable_callback_result;  // from the call numbered enable_callback_fails_at on
-  int32_t enable_callback_fails_at;
-  int32_t refused_kind_result;
-  uint32_t refused_kind;  // that activity_enable refuses
-  int32_t configure_result;
-  uint64_t hang_flush_ms;
+  std::atomic<int32_t> register_callbacks_result{};
+  std::atomic<int32_t> register_timestamp_result{};
+  std::atomic<int32_t> subscribe_result{};
+  std::atomic<int32_t> enable_callback_result{};  // from the call numbered enable_callback_fails_at on
+  std::atomic<int32_t> enable_callback_fails_at{};
+  std::atomic<int32_t> refused_kind_result{};
+  std::atomic<uint32_t> refused_kind{};  // that activity_enable refuses
+  std::atomic<int32_t> configure_result{};
+  std::atomic<uint64_t> hang_flush_ms{};
   // What calls were made.
-  uint64_t enabled_kinds;
-  uint32_t enables;
-  uint32_t disables;
-  uint32_t dumps;
-  uint32_t registrations;
-  uint32_t timestamp_registrations;
-  uint32_t subscriptions;
-  uint32_t unsubscriptions;
-  uint32_t enabled_points;
-  uint32_t flushes;
-  uint32_t forced_flushes;
-  uint32_t runtime_calls;
-  uint32_t driver_calls;
-  uint32_t zeroed_attribute;
-  uint32_t thread_id_type;
-  uint32_t buffers_requested;
-  uint32_t buffers_completed;
-  uint32_t buffers_refused;
-  uint32_t buffers_dirty;  // handed in although not zero, with the attribute set
-  uint32_t configured_counters;
+  std::atomic<uint64_t> enabled_kinds{};
+  std::atomic<uint32_t> enables{};
+  std::atomic<uint32_t> disables{};
+  std::atomic<uint32_t> dumps{};
+  std::atomic<uint32_t> registrations{};
+  std::atomic<uint32_t> timestamp_registrations{};
+  std::atomic<uint32_t> subscriptions{};
+  std::atomic<uint32_t> unsubscriptions{};
+  std::atomic<uint32_t> enabled_points{};
+  std::atomic<uint32_t> flushes{};
+  std::atomic<uint32_t> forced_flushes{};
+  std::atomic<uint32_t> runtime_calls{};
+  std::atomic<uint32_t> driver_calls{};
+  std::atomic<uint32_t> zeroed_attribute{};
+  std::atomic<uint32_t> thread_id_type{};
+  std::atomic<uint32_t> buffers_requested{};
+  std::atomic<uint32_t> buffers_completed{};
+  std::atomic<uint32_t> buffers_refused{};
+  std::atomic<uint32_t> buffers_dirty{};  // handed in although not zero, with the attribute set
+  std::atomic<uint32_t> configured_counters{};
 };
 
 struct FakeCuptiControl {
