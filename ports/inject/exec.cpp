@@ -8,9 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <string.h>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdlib>
+
 #include <cstring>
 
 #include "inject.h"
@@ -69,7 +71,7 @@ bool is_program(const char *file, bool search) {
   char candidate[4096];
   const size_t name = std::strlen(file);
   while (true) {
-    const char *const end = std::strchrnul(path, ':');
+    const char *const end = ::strchrnul(path, ':');
     const auto folder = static_cast<size_t>(end - path);
     if (folder + name + 2 <= sizeof candidate) {
       std::memcpy(candidate, path, folder);
