@@ -49,23 +49,40 @@ bool injected() {
 
 const char *kind_name(uint32_t kind) {
   switch (kind) {
-    case kind::kMemcpy: return "copies";
-    case kind::kMemcpyPeer: return "copies between devices";
-    case kind::kMemset: return "sets";
-    case kind::kConcurrentKernel: return "kernels";
-    case kind::kDriver: return "driver calls";
-    case kind::kRuntime: return "runtime calls";
-    case kind::kDevice: return "devices";
-    case kind::kContext: return "contexts";
-    case kind::kStream: return "streams";
-    case kind::kModule: return "modules";
-    case kind::kFunction: return "functions";
-    case kind::kOverhead: return "CUPTI's overheads";
-    case kind::kSynchronization: return "synchronisations";
-    case kind::kMemory: return "allocations";
-    case kind::kMemoryPool: return "memory pools";
-    case kind::kGraphTrace: return "graph launches";
-    default: return "activity";
+    case kind::kMemcpy:
+      return "copies";
+    case kind::kMemcpyPeer:
+      return "copies between devices";
+    case kind::kMemset:
+      return "sets";
+    case kind::kConcurrentKernel:
+      return "kernels";
+    case kind::kDriver:
+      return "driver calls";
+    case kind::kRuntime:
+      return "runtime calls";
+    case kind::kDevice:
+      return "devices";
+    case kind::kContext:
+      return "contexts";
+    case kind::kStream:
+      return "streams";
+    case kind::kModule:
+      return "modules";
+    case kind::kFunction:
+      return "functions";
+    case kind::kOverhead:
+      return "CUPTI's overheads";
+    case kind::kSynchronization:
+      return "synchronisations";
+    case kind::kMemory:
+      return "allocations";
+    case kind::kMemoryPool:
+      return "memory pools";
+    case kind::kGraphTrace:
+      return "graph launches";
+    default:
+      return "activity";
   }
 }
 
@@ -313,10 +330,14 @@ void Collector::apply_counters(bool wanted) {
   }
   if (api_.activity_configure_counters == nullptr || refused_[kind::kUnifiedMemoryCounter]) return;
   UnifiedMemoryCounterConfig configs[] = {
-      {kCounterScopeSingleDevice, kCounterBytesHostToDevice, 0, 1}, {kCounterScopeSingleDevice, kCounterBytesDeviceToHost, 0, 1},
-      {kCounterScopeSingleDevice, kCounterCpuPageFault, 0, 1},      {kCounterScopeSingleDevice, kCounterGpuPageFault, 0, 1},
-      {kCounterScopeSingleDevice, kCounterThrashing, 0, 1},         {kCounterScopeSingleDevice, kCounterThrottling, 0, 1},
-      {kCounterScopeSingleDevice, kCounterRemoteMap, 0, 1},         {kCounterScopeSingleDevice, kCounterBytesDeviceToDevice, 0, 1},
+      {kCounterScopeSingleDevice, kCounterBytesHostToDevice, 0, 1},
+      {kCounterScopeSingleDevice, kCounterBytesDeviceToHost, 0, 1},
+      {kCounterScopeSingleDevice, kCounterCpuPageFault, 0, 1},
+      {kCounterScopeSingleDevice, kCounterGpuPageFault, 0, 1},
+      {kCounterScopeSingleDevice, kCounterThrashing, 0, 1},
+      {kCounterScopeSingleDevice, kCounterThrottling, 0, 1},
+      {kCounterScopeSingleDevice, kCounterRemoteMap, 0, 1},
+      {kCounterScopeSingleDevice, kCounterBytesDeviceToDevice, 0, 1},
   };
   CuptiResult result = api_.activity_configure_counters(configs, std::size(configs));
   if (result == kCuptiSuccess) result = api_.activity_enable(kind::kUnifiedMemoryCounter);

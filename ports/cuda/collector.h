@@ -33,13 +33,13 @@ const char *kind_name(uint32_t kind);
 
 // What is set once for the process, by the first session that collects.
 struct CollectorSettings {
-  std::string cupti;                          // path, "" to search
-  size_t buffer_bytes = size_t{8} << 20;      // of one activity buffer
-  size_t pool_bytes = size_t{256} << 20;      // of all activity buffers
-  uint64_t flush_period_ns = 100'000'000;     // between flushes of CUPTI
-  uint64_t deadline_ns = 2'000'000'000;       // for a flush that somebody waits for
-  bool prepare_buffers = true;                // hand in zeroed buffers
-  bool vendor_clock = false;                  // leave CUPTI its own clock
+  std::string cupti;                       // path, "" to search
+  size_t buffer_bytes = size_t{8} << 20;   // of one activity buffer
+  size_t pool_bytes = size_t{256} << 20;   // of all activity buffers
+  uint64_t flush_period_ns = 100'000'000;  // between flushes of CUPTI
+  uint64_t deadline_ns = 2'000'000'000;    // for a flush that somebody waits for
+  bool prepare_buffers = true;             // hand in zeroed buffers
+  bool vendor_clock = false;               // leave CUPTI its own clock
 };
 
 // What a session asks of CUPTI.
@@ -47,10 +47,10 @@ struct CollectorNeeds {
   std::bitset<kind::kCount> kinds;
   bool runtime_launches = false;  // launch calls alone, where the kind is not in `kinds`
   bool driver_launches = false;
-  bool managed = false;           // counters of managed memory
-  bool graphs = false;            // callbacks when graphs are made and destroyed
-  bool modules = false;           // callbacks when modules are loaded and unloaded
-  bool streams = false;           // callbacks when streams are destroyed
+  bool managed = false;  // counters of managed memory
+  bool graphs = false;   // callbacks when graphs are made and destroyed
+  bool modules = false;  // callbacks when modules are loaded and unloaded
+  bool streams = false;  // callbacks when streams are destroyed
 
   bool callbacks() const { return graphs || modules || streams; }
   bool any() const { return kinds.any() || runtime_launches || driver_launches || managed || callbacks(); }
@@ -142,7 +142,7 @@ class Collector {
   bool runtime_launches_ = false;
   bool driver_launches_ = false;
   bool counters_ = false;
-  bool counters_waited_ = false;  // for the driver's initialisation
+  bool counters_waited_ = false;     // for the driver's initialisation
   std::atomic<bool> broken_{false};  // a flush did not return in time
   bool subscription_refused_ = false;
   Subscriber subscriber_ = nullptr;

@@ -148,18 +148,30 @@ std::string version_text(uint32_t version) {
     return text;
   }
   switch (version) {
-    case 17: return "11.6";
-    case 18: return "11.8";
-    case 19: return "12.0";
-    case 20: return "12.2";
-    case 21: return "12.3";
-    case 22: return "12.4";
-    case 23: return "12.5";
-    case 24: return "12.6";
-    case 26: return "12.8";
-    case 27: return "12.9";
-    case 28: return "12.9 update 1";
-    default: break;
+    case 17:
+      return "11.6";
+    case 18:
+      return "11.8";
+    case 19:
+      return "12.0";
+    case 20:
+      return "12.2";
+    case 21:
+      return "12.3";
+    case 22:
+      return "12.4";
+    case 23:
+      return "12.5";
+    case 24:
+      return "12.6";
+    case 26:
+      return "12.8";
+    case 27:
+      return "12.9";
+    case 28:
+      return "12.9 update 1";
+    default:
+      break;
   }
   return (version < kCupti11_6 ? "before 11.6 (number " : "of number ") + std::to_string(version) +
          (version < kCupti11_6 ? ")" : "");

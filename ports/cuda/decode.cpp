@@ -25,14 +25,12 @@ Record *begin_record(RecordOutput &out, uint32_t space, uint32_t type, uint64_t 
 
 // CUPTI's kinds of copies, by number.
 constexpr uint32_t kCopyKinds[] = {
-    SONDE_COPY_UNKNOWN,         SONDE_COPY_HOST_TO_DEVICE, SONDE_COPY_DEVICE_TO_HOST,   SONDE_COPY_HOST_TO_ARRAY,
-    SONDE_COPY_ARRAY_TO_HOST,   SONDE_COPY_ARRAY_TO_ARRAY, SONDE_COPY_ARRAY_TO_DEVICE,  SONDE_COPY_DEVICE_TO_ARRAY,
-    SONDE_COPY_DEVICE_TO_DEVICE, SONDE_COPY_HOST_TO_HOST,  SONDE_COPY_PEER_TO_PEER,
+    SONDE_COPY_UNKNOWN,          SONDE_COPY_HOST_TO_DEVICE, SONDE_COPY_DEVICE_TO_HOST,  SONDE_COPY_HOST_TO_ARRAY,
+    SONDE_COPY_ARRAY_TO_HOST,    SONDE_COPY_ARRAY_TO_ARRAY, SONDE_COPY_ARRAY_TO_DEVICE, SONDE_COPY_DEVICE_TO_ARRAY,
+    SONDE_COPY_DEVICE_TO_DEVICE, SONDE_COPY_HOST_TO_HOST,   SONDE_COPY_PEER_TO_PEER,
 };
 
-uint32_t copy_kind(uint8_t kind) {
-  return kind < std::size(kCopyKinds) ? kCopyKinds[kind] : SONDE_COPY_UNKNOWN;
-}
+uint32_t copy_kind(uint8_t kind) { return kind < std::size(kCopyKinds) ? kCopyKinds[kind] : SONDE_COPY_UNKNOWN; }
 
 // CUPTI's and Sonde's memory kinds have the same numbers.
 uint32_t memory_kind(uint32_t kind) { return kind <= SONDE_MEMORY_MANAGED_STATIC ? kind : SONDE_MEMORY_UNKNOWN; }
@@ -44,8 +42,14 @@ uint32_t migration_cause(uint32_t flags) {
 }
 
 constexpr const char *kOverheadNames[] = {
-    "unknown",        "buffer_flush",          "instrumentation",     "resource",
-    "module_loading", "lazy_function_loading", "command_buffer_full", "activity_buffer_request",
+    "unknown",
+    "buffer_flush",
+    "instrumentation",
+    "resource",
+    "module_loading",
+    "lazy_function_loading",
+    "command_buffer_full",
+    "activity_buffer_request",
     "managed_memory_init",
 };
 
@@ -61,28 +65,45 @@ constexpr uint32_t kNoProcessor = UINT32_MAX;  // the CPU, in records of managed
 
 uint32_t needed_bytes(uint32_t kind, uint32_t version) {
   switch (kind) {
-    case kind::kMemcpy: return offsetof(CopyActivity, graph) + sizeof(uint32_t);
-    case kind::kMemcpyPeer: return offsetof(PeerCopyActivity, graph) + sizeof(uint32_t);
-    case kind::kMemset: return offsetof(SetActivity, graph) + sizeof(uint32_t);
+    case kind::kMemcpy:
+      return offsetof(CopyActivity, graph) + sizeof(uint32_t);
+    case kind::kMemcpyPeer:
+      return offsetof(PeerCopyActivity, graph) + sizeof(uint32_t);
+    case kind::kMemset:
+      return offsetof(SetActivity, graph) + sizeof(uint32_t);
     case kind::kKernel:
     case kind::kConcurrentKernel:
       return version >= kCupti11_8 ? offsetof(KernelActivity, cluster_z) + sizeof(uint32_t)
                                    : offsetof(KernelActivity, graph) + sizeof(uint32_t);
     case kind::kDriver:
-    case kind::kRuntime: return sizeof(ApiActivity);
-    case kind::kDevice: return sizeof(DeviceActivity);
-    case kind::kContext: return sizeof(ContextActivity);
-    case kind::kOverhead: return sizeof(OverheadActivity);
-    case kind::kUnifiedMemoryCounter: return offsetof(UnifiedMemoryActivity, flags) + sizeof(uint32_t);
-    case kind::kFunction: return sizeof(FunctionActivity);
-    case kind::kModule: return sizeof(ModuleActivity);
-    case kind::kStream: return sizeof(StreamActivity);
-    case kind::kSynchronization: return sizeof(SynchronizationActivity);
-    case kind::kMemory: return sizeof(MemoryActivity);
-    case kind::kMemoryPool: return sizeof(MemoryPoolActivity);
-    case kind::kGraphTrace: return sizeof(GraphTraceActivity);
-    case kind::kDeviceGraphTrace: return sizeof(DeviceGraphTraceActivity);
-    default: return 0;
+    case kind::kRuntime:
+      return sizeof(ApiActivity);
+    case kind::kDevice:
+      return sizeof(DeviceActivity);
+    case kind::kContext:
+      return sizeof(ContextActivity);
+    case kind::kOverhead:
+      return sizeof(OverheadActivity);
+    case kind::kUnifiedMemoryCounter:
+      return offsetof(UnifiedMemoryActivity, flags) + sizeof(uint32_t);
+    case kind::kFunction:
+      return sizeof(FunctionActivity);
+    case kind::kModule:
+      return sizeof(ModuleActivity);
+    case kind::kStream:
+      return sizeof(StreamActivity);
+    case kind::kSynchronization:
+      return sizeof(SynchronizationActivity);
+    case kind::kMemory:
+      return sizeof(MemoryActivity);
+    case kind::kMemoryPool:
+      return sizeof(MemoryPoolActivity);
+    case kind::kGraphTrace:
+      return sizeof(GraphTraceActivity);
+    case kind::kDeviceGraphTrace:
+      return sizeof(DeviceGraphTraceActivity);
+    default:
+      return 0;
   }
 }
 
@@ -257,10 +278,18 @@ struct Decoder::Pass {
   void memory_pool(const MemoryPoolActivity &in) {
     uint32_t type = 0;
     switch (in.operation) {
-      case kPoolOperationCreated: type = SONDE_MEMORY_POOL_CREATE; break;
-      case kPoolOperationDestroyed: type = SONDE_MEMORY_POOL_DESTROY; break;
-      case kPoolOperationTrimmed: type = SONDE_MEMORY_POOL_TRIM; break;
-      default: ++counts.malformed; return;
+      case kPoolOperationCreated:
+        type = SONDE_MEMORY_POOL_CREATE;
+        break;
+      case kPoolOperationDestroyed:
+        type = SONDE_MEMORY_POOL_DESTROY;
+        break;
+      case kPoolOperationTrimmed:
+        type = SONDE_MEMORY_POOL_TRIM;
+        break;
+      default:
+        ++counts.malformed;
+        return;
     }
     auto *record = begin<sonde_memory_pool_t>(SONDE_SPACE_MEMORY, type, in.timestamp);
     if (record == nullptr) return;
@@ -413,13 +442,19 @@ struct Decoder::Pass {
     switch (in.counter) {
       case kCounterBytesHostToDevice:
       case kCounterBytesDeviceToHost:
-      case kCounterBytesDeviceToDevice: return migration(in);
-      case kCounterCpuPageFault: return page_fault(in, true);
-      case kCounterGpuPageFault: return page_fault(in, false);
+      case kCounterBytesDeviceToDevice:
+        return migration(in);
+      case kCounterCpuPageFault:
+        return page_fault(in, true);
+      case kCounterGpuPageFault:
+        return page_fault(in, false);
       case kCounterThrashing:
       case kCounterThrottling:
-      case kCounterRemoteMap: return thrash(in);
-      default: ++counts.unknown; counts.unknown_kind = in.kind;
+      case kCounterRemoteMap:
+        return thrash(in);
+      default:
+        ++counts.unknown;
+        counts.unknown_kind = in.kind;
     }
   }
 
@@ -431,25 +466,43 @@ struct Decoder::Pass {
   void record(const ActivityHeader *in) {
     switch (in->kind) {
       case kind::kKernel:
-      case kind::kConcurrentKernel: return kernel(as<KernelActivity>(in));
-      case kind::kMemcpy: return copy(as<CopyActivity>(in));
-      case kind::kMemcpyPeer: return peer_copy(as<PeerCopyActivity>(in));
-      case kind::kMemset: return set(as<SetActivity>(in));
+      case kind::kConcurrentKernel:
+        return kernel(as<KernelActivity>(in));
+      case kind::kMemcpy:
+        return copy(as<CopyActivity>(in));
+      case kind::kMemcpyPeer:
+        return peer_copy(as<PeerCopyActivity>(in));
+      case kind::kMemset:
+        return set(as<SetActivity>(in));
       case kind::kRuntime:
-      case kind::kDriver: return call(as<ApiActivity>(in));
-      case kind::kSynchronization: return synchronization(as<SynchronizationActivity>(in));
-      case kind::kMemory: return memory(as<MemoryActivity>(in));
-      case kind::kMemoryPool: return memory_pool(as<MemoryPoolActivity>(in));
-      case kind::kUnifiedMemoryCounter: return unified_memory(as<UnifiedMemoryActivity>(in));
-      case kind::kGraphTrace: return graph_trace(as<GraphTraceActivity>(in));
-      case kind::kDeviceGraphTrace: return device_graph_trace(as<DeviceGraphTraceActivity>(in));
-      case kind::kOverhead: return overhead(as<OverheadActivity>(in));
-      case kind::kDevice: return device(as<DeviceActivity>(in));
-      case kind::kContext: return context(as<ContextActivity>(in));
-      case kind::kStream: return stream(as<StreamActivity>(in));
-      case kind::kModule: return module(as<ModuleActivity>(in));
-      case kind::kFunction: return function(as<FunctionActivity>(in));
-      default: break;
+      case kind::kDriver:
+        return call(as<ApiActivity>(in));
+      case kind::kSynchronization:
+        return synchronization(as<SynchronizationActivity>(in));
+      case kind::kMemory:
+        return memory(as<MemoryActivity>(in));
+      case kind::kMemoryPool:
+        return memory_pool(as<MemoryPoolActivity>(in));
+      case kind::kUnifiedMemoryCounter:
+        return unified_memory(as<UnifiedMemoryActivity>(in));
+      case kind::kGraphTrace:
+        return graph_trace(as<GraphTraceActivity>(in));
+      case kind::kDeviceGraphTrace:
+        return device_graph_trace(as<DeviceGraphTraceActivity>(in));
+      case kind::kOverhead:
+        return overhead(as<OverheadActivity>(in));
+      case kind::kDevice:
+        return device(as<DeviceActivity>(in));
+      case kind::kContext:
+        return context(as<ContextActivity>(in));
+      case kind::kStream:
+        return stream(as<StreamActivity>(in));
+      case kind::kModule:
+        return module(as<ModuleActivity>(in));
+      case kind::kFunction:
+        return function(as<FunctionActivity>(in));
+      default:
+        break;
     }
   }
 };
@@ -483,8 +536,7 @@ sonde_string_t Decoder::function_name(uint32_t domain, uint32_t callback) {
   return known[callback] = intern(text.c_str());
 }
 
-DecodeCounts Decoder::decode(uint8_t *buffer, size_t valid_bytes, const Wants &wants, uint64_t now,
-                             RecordOutput &out) {
+DecodeCounts Decoder::decode(uint8_t *buffer, size_t valid_bytes, const Wants &wants, uint64_t now, RecordOutput &out) {
   Pass pass{*this, wants, out, now};
   names_.begin_buffer();
   ActivityHeader *record = nullptr;

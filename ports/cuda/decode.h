@@ -60,7 +60,6 @@ struct DecodeCounts {
   uint32_t unknown_kind = 0;
 };
 
-
 // One thread at a time.
 class Decoder {
  public:

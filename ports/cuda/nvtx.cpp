@@ -166,7 +166,8 @@ void emit_scope(uint32_t type, uint64_t scope, const Domain &domain, sonde_strin
         record.payload_kind = 3;
         break;
       }
-      default: break;
+      default:
+        break;
     }
   }
   emit(SONDE_SPACE_FRAMEWORK, record);
@@ -183,11 +184,14 @@ void emit_end(uint32_t type, uint64_t scope, sonde_string_t domain) {
 
 sonde_string_t message_of(int32_t type, const Message &message) {
   switch (type) {
-    case kMessageAscii: return intern(message.ascii);
-    case kMessageWide: return intern(message.wide);
+    case kMessageAscii:
+      return intern(message.ascii);
+    case kMessageWide:
+      return intern(message.wide);
     case kMessageRegistered:
       return message.registered != nullptr ? static_cast<const RegisteredString *>(message.registered)->id : 0;
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
@@ -333,9 +337,14 @@ void *domain_resource_create(void *, ResourceAttributes *given) {
   const sonde_string_t name = message_of(attributes.message_type, attributes.message);
   switch (attributes.identifier_type) {
     case kResourcePointer:
-    case kResourceHandle: emit_name(SONDE_NAMED_ADDRESS, attributes.identifier.value, name); break;
-    case kResourceThreadNative: emit_name(SONDE_NAMED_THREAD, attributes.identifier.value, name); break;
-    default: break;
+    case kResourceHandle:
+      emit_name(SONDE_NAMED_ADDRESS, attributes.identifier.value, name);
+      break;
+    case kResourceThreadNative:
+      emit_name(SONDE_NAMED_THREAD, attributes.identifier.value, name);
+      break;
+    default:
+      break;
   }
   return Registry::instance().string(name);
 }

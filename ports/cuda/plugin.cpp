@@ -26,8 +26,7 @@ constexpr sonde_option_t kOptions[] = {
      SONDE_OPTION_TEXT, 0},
     {"managed", "false", "record faults and migrations of managed memory; slows programs that use it", "", "",
      SONDE_OPTION_BOOL, 0},
-    {"objects", "true", "subscribe to CUPTI's callbacks for graphs, modules and streams", "", "", SONDE_OPTION_BOOL,
-     0},
+    {"objects", "true", "subscribe to CUPTI's callbacks for graphs, modules and streams", "", "", SONDE_OPTION_BOOL, 0},
     {"clock", "stamp", "clock that CUPTI is given: the host's stamp, or its own, related by repeated readings", "",
      "stamp|vendor", SONDE_OPTION_TEXT, 0},
     {"buffer_bytes", "8Mi", "size of an activity buffer; the first session of a process sets it", "bytes",
@@ -38,8 +37,8 @@ constexpr sonde_option_t kOptions[] = {
      SONDE_OPTION_BOOL, 0},
     {"flush_period", "100ms", "longest time that CUPTI holds finished records back", "ns", "1000000..60000000000",
      SONDE_OPTION_TIME, 0},
-    {"late_after", "1s", "a record that began this long before a flush is promised not to follow it; see README",
-     "ns", "1000000..3600000000000", SONDE_OPTION_TIME, 0},
+    {"late_after", "1s", "a record that began this long before a flush is promised not to follow it; see README", "ns",
+     "1000000..3600000000000", SONDE_OPTION_TIME, 0},
     {"cupti", "", "file or folder of libcupti; empty: SONDE_CUPTI_PATH, then the usual places", "", "",
      SONDE_OPTION_TEXT, 0},
 };
@@ -146,10 +145,12 @@ void destroy(void *instance) {
 
 sonde_status entry(uint32_t which, void *argument) {
   switch (which) {
-    case SONDE_ENTRY_CUDA_INJECTION: return SONDE_OK;  // the port collects from its start on
+    case SONDE_ENTRY_CUDA_INJECTION:
+      return SONDE_OK;  // the port collects from its start on
     case SONDE_ENTRY_NVTX_INJECTION:
       return guarded([&] { return nvtx::inject(reinterpret_cast<nvtx::GetExportTable>(argument)); });
-    default: return SONDE_E_UNIMPLEMENTED;
+    default:
+      return SONDE_E_UNIMPLEMENTED;
   }
 }
 
@@ -166,8 +167,7 @@ sonde_status fetch(const sonde_host_t *host, const char *id, uint32_t min_size, 
 sonde_status init(const sonde_host_t *host) {
   Services &all = services();
   all.host = host;
-  sonde_status status =
-      fetch(host, SONDE_CAPTURE_SERVICE, SONDE_NEED(sonde_capture_service_t, inside), all.capture);
+  sonde_status status = fetch(host, SONDE_CAPTURE_SERVICE, SONDE_NEED(sonde_capture_service_t, inside), all.capture);
   if (status == SONDE_OK) {
     status = fetch(host, SONDE_CONFIG_SERVICE, SONDE_NEED(sonde_config_service_t, get_time), all.config);
   }

@@ -260,7 +260,8 @@ void Port::consume(Decoder &decoder, uint8_t *buffer, size_t valid_bytes, uint64
 
 void Port::finish(uint64_t late_buffers) {
   if (unknown_ != 0) {
-    note(0, std::to_string(unknown_) + " activity records of kinds that Sonde did not ask for were skipped, the last of kind " +
+    note(0, std::to_string(unknown_) +
+                " activity records of kinds that Sonde did not ask for were skipped, the last of kind " +
                 std::to_string(unknown_kind_));
     unknown_ = 0;
   }

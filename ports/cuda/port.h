@@ -1,9 +1,8 @@
 // One session's capture of CUDA.
 #pragma once
 
-
-#include <cstdint>
 #include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <string>
 
@@ -17,14 +16,14 @@
 namespace sonde::cuda {
 
 struct PortOptions {
-  bool api = false;        // every call of runtime and driver, and CUPTI's own overheads
-  bool launches = true;    // the calls that launch kernels and graphs
-  bool memory = true;      // allocations, frees, pools
-  bool nvtx = true;        // ranges and marks of NVTX
-  bool graph_nodes = true; // each node of a graph; else one interval a graph launch
-  bool sync = true;        // synchronisations
-  bool managed = false;    // faults and migrations of managed memory
-  bool objects = true;     // callbacks for graphs, modules and streams
+  bool api = false;         // every call of runtime and driver, and CUPTI's own overheads
+  bool launches = true;     // the calls that launch kernels and graphs
+  bool memory = true;       // allocations, frees, pools
+  bool nvtx = true;         // ranges and marks of NVTX
+  bool graph_nodes = true;  // each node of a graph; else one interval a graph launch
+  bool sync = true;         // synchronisations
+  bool managed = false;     // faults and migrations of managed memory
+  bool objects = true;      // callbacks for graphs, modules and streams
   uint64_t late_after_ns = 1'000'000'000;
   CollectorSettings collector;
 };
@@ -63,8 +62,8 @@ class Port {
   uint32_t sink_ = Sinks::kNone;
   uint64_t stream_ = 0;
   uint32_t clock_ = 0;
-  uint64_t lag_ = 0;  // late_after in raw units of the stream's clock
-  int process_ = 0;  // that called start
+  uint64_t lag_ = 0;       // late_after in raw units of the stream's clock
+  int process_ = 0;        // that called start
   std::mutex life_mutex_;  // start, demand, stop
   bool running_ = false;
   std::atomic<bool> attached_{false};

@@ -17,7 +17,8 @@ template <typename Record>
 void emit(uint32_t type, Record &record) {
   SONDE_RECORD_INIT(&record, SONDE_SPACE_OBJECT, type, sonde_stamp());
   sinks().each([&](const Sink &sink, uint32_t) {
-    if (sink.object != nullptr && sonde_wants(sink.object, type)) services().capture->emit(sink.session, &record.header);
+    if (sink.object != nullptr && sonde_wants(sink.object, type))
+      services().capture->emit(sink.session, &record.header);
   });
 }
 
@@ -99,8 +100,11 @@ void on_resource(void *, uint32_t domain, uint32_t point, const void *data) {
         emit_module(*api, point, resource.context, *static_cast<const ModuleData *>(resource.descriptor));
       }
       break;
-    case kResourceStreamDestroyStarting: emit_stream_end(*api, resource); break;
-    default: break;
+    case kResourceStreamDestroyStarting:
+      emit_stream_end(*api, resource);
+      break;
+    default:
+      break;
   }
 }
 

@@ -16,9 +16,10 @@ namespace {
 using namespace sonde::cuda;
 
 // The same offset and the same size of a field.
-#define SAME(mine, mine_field, theirs, their_field)                                                          \
-  static_assert(offsetof(mine, mine_field) == offsetof(theirs, their_field), #mine "." #mine_field);         \
-  static_assert(sizeof(((mine *)nullptr)->mine_field) == sizeof(((theirs *)nullptr)->their_field), #mine "." #mine_field)
+#define SAME(mine, mine_field, theirs, their_field)                                                  \
+  static_assert(offsetof(mine, mine_field) == offsetof(theirs, their_field), #mine "." #mine_field); \
+  static_assert(sizeof(((mine *)nullptr)->mine_field) == sizeof(((theirs *)nullptr)->their_field),   \
+                #mine "." #mine_field)
 
 #define SAME_VALUE(mine, theirs) static_assert(static_cast<int64_t>(mine) == static_cast<int64_t>(theirs), #mine)
 
@@ -178,37 +179,37 @@ static_assert(same_list(kDriverLaunchCalls, kTheirDriverLaunches));
 // ---- activity records ----------------------------------------------------------------------------------------------
 
 // Fields that every version of the kernel record has that Sonde supports.
-#define SAME_KERNEL(theirs)                                              \
-  SAME(KernelActivity, kind, theirs, kind);                              \
-  SAME(KernelActivity, registers, theirs, registersPerThread);           \
-  SAME(KernelActivity, start, theirs, start);                            \
-  SAME(KernelActivity, end, theirs, end);                                \
-  SAME(KernelActivity, completed, theirs, completed);                    \
-  SAME(KernelActivity, device, theirs, deviceId);                        \
-  SAME(KernelActivity, context, theirs, contextId);                      \
-  SAME(KernelActivity, stream, theirs, streamId);                        \
-  SAME(KernelActivity, grid_x, theirs, gridX);                           \
-  SAME(KernelActivity, grid_y, theirs, gridY);                           \
-  SAME(KernelActivity, grid_z, theirs, gridZ);                           \
-  SAME(KernelActivity, block_x, theirs, blockX);                         \
-  SAME(KernelActivity, block_y, theirs, blockY);                         \
-  SAME(KernelActivity, block_z, theirs, blockZ);                         \
-  SAME(KernelActivity, static_shared, theirs, staticSharedMemory);       \
-  SAME(KernelActivity, dynamic_shared, theirs, dynamicSharedMemory);     \
-  SAME(KernelActivity, local_per_thread, theirs, localMemoryPerThread);  \
-  SAME(KernelActivity, local_total, theirs, localMemoryTotal);           \
-  SAME(KernelActivity, correlation, theirs, correlationId);              \
-  SAME(KernelActivity, grid_id, theirs, gridId);                         \
-  SAME(KernelActivity, name, theirs, name);                              \
-  SAME(KernelActivity, queued, theirs, queued);                          \
-  SAME(KernelActivity, submitted, theirs, submitted);                    \
-  SAME(KernelActivity, launch_type, theirs, launchType);                 \
-  SAME(KernelActivity, shared_executed, theirs, sharedMemoryExecuted);   \
-  SAME(KernelActivity, graph_node, theirs, graphNodeId);                 \
-  SAME(KernelActivity, shared_limit, theirs, shmemLimitConfig);          \
-  SAME(KernelActivity, graph, theirs, graphId);                          \
-  SAME(KernelActivity, access_policy, theirs, pAccessPolicyWindow);      \
-  SAME(KernelActivity, channel, theirs, channelID);                      \
+#define SAME_KERNEL(theirs)                                             \
+  SAME(KernelActivity, kind, theirs, kind);                             \
+  SAME(KernelActivity, registers, theirs, registersPerThread);          \
+  SAME(KernelActivity, start, theirs, start);                           \
+  SAME(KernelActivity, end, theirs, end);                               \
+  SAME(KernelActivity, completed, theirs, completed);                   \
+  SAME(KernelActivity, device, theirs, deviceId);                       \
+  SAME(KernelActivity, context, theirs, contextId);                     \
+  SAME(KernelActivity, stream, theirs, streamId);                       \
+  SAME(KernelActivity, grid_x, theirs, gridX);                          \
+  SAME(KernelActivity, grid_y, theirs, gridY);                          \
+  SAME(KernelActivity, grid_z, theirs, gridZ);                          \
+  SAME(KernelActivity, block_x, theirs, blockX);                        \
+  SAME(KernelActivity, block_y, theirs, blockY);                        \
+  SAME(KernelActivity, block_z, theirs, blockZ);                        \
+  SAME(KernelActivity, static_shared, theirs, staticSharedMemory);      \
+  SAME(KernelActivity, dynamic_shared, theirs, dynamicSharedMemory);    \
+  SAME(KernelActivity, local_per_thread, theirs, localMemoryPerThread); \
+  SAME(KernelActivity, local_total, theirs, localMemoryTotal);          \
+  SAME(KernelActivity, correlation, theirs, correlationId);             \
+  SAME(KernelActivity, grid_id, theirs, gridId);                        \
+  SAME(KernelActivity, name, theirs, name);                             \
+  SAME(KernelActivity, queued, theirs, queued);                         \
+  SAME(KernelActivity, submitted, theirs, submitted);                   \
+  SAME(KernelActivity, launch_type, theirs, launchType);                \
+  SAME(KernelActivity, shared_executed, theirs, sharedMemoryExecuted);  \
+  SAME(KernelActivity, graph_node, theirs, graphNodeId);                \
+  SAME(KernelActivity, shared_limit, theirs, shmemLimitConfig);         \
+  SAME(KernelActivity, graph, theirs, graphId);                         \
+  SAME(KernelActivity, access_policy, theirs, pAccessPolicyWindow);     \
+  SAME(KernelActivity, channel, theirs, channelID);                     \
   SAME(KernelActivity, channel_type, theirs, channelType)
 #define SAME_CLUSTER(theirs)                         \
   SAME(KernelActivity, cluster_x, theirs, clusterX); \
@@ -225,22 +226,22 @@ SAME_CLUSTER(CUpti_ActivityKernel10);
 static_assert(offsetof(KernelActivity, cluster_x) <= sizeof(CUpti_ActivityKernel7));
 static_assert(sizeof(KernelActivity) <= sizeof(CUpti_ActivityKernel8));
 
-#define SAME_COPY(theirs)                                            \
-  SAME(CopyActivity, kind, theirs, kind);                            \
-  SAME(CopyActivity, copy_kind, theirs, copyKind);                   \
-  SAME(CopyActivity, source_kind, theirs, srcKind);                  \
-  SAME(CopyActivity, destination_kind, theirs, dstKind);             \
-  SAME(CopyActivity, flags, theirs, flags);                          \
-  SAME(CopyActivity, bytes, theirs, bytes);                          \
-  SAME(CopyActivity, start, theirs, start);                          \
-  SAME(CopyActivity, end, theirs, end);                              \
-  SAME(CopyActivity, device, theirs, deviceId);                      \
-  SAME(CopyActivity, context, theirs, contextId);                    \
-  SAME(CopyActivity, stream, theirs, streamId);                      \
-  SAME(CopyActivity, correlation, theirs, correlationId);            \
+#define SAME_COPY(theirs)                                                \
+  SAME(CopyActivity, kind, theirs, kind);                                \
+  SAME(CopyActivity, copy_kind, theirs, copyKind);                       \
+  SAME(CopyActivity, source_kind, theirs, srcKind);                      \
+  SAME(CopyActivity, destination_kind, theirs, dstKind);                 \
+  SAME(CopyActivity, flags, theirs, flags);                              \
+  SAME(CopyActivity, bytes, theirs, bytes);                              \
+  SAME(CopyActivity, start, theirs, start);                              \
+  SAME(CopyActivity, end, theirs, end);                                  \
+  SAME(CopyActivity, device, theirs, deviceId);                          \
+  SAME(CopyActivity, context, theirs, contextId);                        \
+  SAME(CopyActivity, stream, theirs, streamId);                          \
+  SAME(CopyActivity, correlation, theirs, correlationId);                \
   SAME(CopyActivity, runtime_correlation, theirs, runtimeCorrelationId); \
-  SAME(CopyActivity, graph_node, theirs, graphNodeId);               \
-  SAME(CopyActivity, graph, theirs, graphId);                        \
+  SAME(CopyActivity, graph_node, theirs, graphNodeId);                   \
+  SAME(CopyActivity, graph, theirs, graphId);                            \
   static_assert(sizeof(CopyActivity) <= sizeof(theirs))
 SAME_COPY(CUpti_ActivityMemcpy4);
 SAME_COPY(CUpti_ActivityMemcpy5);
@@ -300,43 +301,43 @@ SAME_SET(CUpti_ActivityMemset4);
 SAME_SYNCHRONIZATION(CUpti_ActivitySynchronization);
 SAME_SYNCHRONIZATION(CUpti_ActivitySynchronization2);
 
-#define SAME_MEMORY(theirs)                                                                    \
-  SAME(MemoryActivity, kind, theirs, kind);                                                    \
-  SAME(MemoryActivity, operation, theirs, memoryOperationType);                                \
-  SAME(MemoryActivity, memory_kind, theirs, memoryKind);                                       \
-  SAME(MemoryActivity, correlation, theirs, correlationId);                                    \
-  SAME(MemoryActivity, address, theirs, address);                                              \
-  SAME(MemoryActivity, bytes, theirs, bytes);                                                  \
-  SAME(MemoryActivity, timestamp, theirs, timestamp);                                          \
-  SAME(MemoryActivity, program_counter, theirs, PC);                                           \
-  SAME(MemoryActivity, process, theirs, processId);                                            \
-  SAME(MemoryActivity, device, theirs, deviceId);                                              \
-  SAME(MemoryActivity, context, theirs, contextId);                                            \
-  SAME(MemoryActivity, stream, theirs, streamId);                                              \
-  SAME(MemoryActivity, name, theirs, name);                                                    \
-  SAME(MemoryActivity, asynchronous, theirs, isAsync);                                         \
-  SAME(MemoryActivity, pool_type, theirs, memoryPoolConfig.memoryPoolType);                    \
-  SAME(MemoryActivity, pool_address, theirs, memoryPoolConfig.address);                        \
-  SAME(MemoryActivity, pool_release_threshold, theirs, memoryPoolConfig.releaseThreshold);     \
-  SAME(MemoryActivity, pool_size, theirs, memoryPoolConfig.pool.size);                         \
+#define SAME_MEMORY(theirs)                                                                \
+  SAME(MemoryActivity, kind, theirs, kind);                                                \
+  SAME(MemoryActivity, operation, theirs, memoryOperationType);                            \
+  SAME(MemoryActivity, memory_kind, theirs, memoryKind);                                   \
+  SAME(MemoryActivity, correlation, theirs, correlationId);                                \
+  SAME(MemoryActivity, address, theirs, address);                                          \
+  SAME(MemoryActivity, bytes, theirs, bytes);                                              \
+  SAME(MemoryActivity, timestamp, theirs, timestamp);                                      \
+  SAME(MemoryActivity, program_counter, theirs, PC);                                       \
+  SAME(MemoryActivity, process, theirs, processId);                                        \
+  SAME(MemoryActivity, device, theirs, deviceId);                                          \
+  SAME(MemoryActivity, context, theirs, contextId);                                        \
+  SAME(MemoryActivity, stream, theirs, streamId);                                          \
+  SAME(MemoryActivity, name, theirs, name);                                                \
+  SAME(MemoryActivity, asynchronous, theirs, isAsync);                                     \
+  SAME(MemoryActivity, pool_type, theirs, memoryPoolConfig.memoryPoolType);                \
+  SAME(MemoryActivity, pool_address, theirs, memoryPoolConfig.address);                    \
+  SAME(MemoryActivity, pool_release_threshold, theirs, memoryPoolConfig.releaseThreshold); \
+  SAME(MemoryActivity, pool_size, theirs, memoryPoolConfig.pool.size);                     \
   static_assert(sizeof(MemoryActivity) <= sizeof(theirs))
 SAME_MEMORY(CUpti_ActivityMemory2);
 SAME_MEMORY(CUpti_ActivityMemory3);
 SAME_MEMORY(CUpti_ActivityMemory4);
 
-#define SAME_POOL(theirs)                                              \
-  SAME(MemoryPoolActivity, kind, theirs, kind);                        \
-  SAME(MemoryPoolActivity, operation, theirs, memoryPoolOperationType); \
-  SAME(MemoryPoolActivity, pool_type, theirs, memoryPoolType);         \
-  SAME(MemoryPoolActivity, correlation, theirs, correlationId);        \
-  SAME(MemoryPoolActivity, process, theirs, processId);                \
-  SAME(MemoryPoolActivity, device, theirs, deviceId);                  \
-  SAME(MemoryPoolActivity, minimum_kept, theirs, minBytesToKeep);      \
-  SAME(MemoryPoolActivity, address, theirs, address);                  \
-  SAME(MemoryPoolActivity, size, theirs, size);                        \
+#define SAME_POOL(theirs)                                                \
+  SAME(MemoryPoolActivity, kind, theirs, kind);                          \
+  SAME(MemoryPoolActivity, operation, theirs, memoryPoolOperationType);  \
+  SAME(MemoryPoolActivity, pool_type, theirs, memoryPoolType);           \
+  SAME(MemoryPoolActivity, correlation, theirs, correlationId);          \
+  SAME(MemoryPoolActivity, process, theirs, processId);                  \
+  SAME(MemoryPoolActivity, device, theirs, deviceId);                    \
+  SAME(MemoryPoolActivity, minimum_kept, theirs, minBytesToKeep);        \
+  SAME(MemoryPoolActivity, address, theirs, address);                    \
+  SAME(MemoryPoolActivity, size, theirs, size);                          \
   SAME(MemoryPoolActivity, release_threshold, theirs, releaseThreshold); \
-  SAME(MemoryPoolActivity, timestamp, theirs, timestamp);              \
-  SAME(MemoryPoolActivity, used, theirs, utilizedSize);                \
+  SAME(MemoryPoolActivity, timestamp, theirs, timestamp);                \
+  SAME(MemoryPoolActivity, used, theirs, utilizedSize);                  \
   static_assert(sizeof(MemoryPoolActivity) <= sizeof(theirs))
 SAME_POOL(CUpti_ActivityMemoryPool2);
 SAME_POOL(CUpti_ActivityMemoryPool3);
@@ -351,42 +352,42 @@ SAME(ApiActivity, correlation, CUpti_ActivityAPI, correlationId);
 SAME(ApiActivity, result, CUpti_ActivityAPI, returnValue);
 static_assert(sizeof(ApiActivity) == sizeof(CUpti_ActivityAPI));
 
-#define SAME_OVERHEAD(theirs)                                    \
-  SAME(OverheadActivity, kind, theirs, kind);                    \
-  SAME(OverheadActivity, overhead, theirs, overheadKind);        \
-  SAME(OverheadActivity, object_kind, theirs, objectKind);       \
-  SAME(OverheadActivity, object, theirs, objectId);              \
+#define SAME_OVERHEAD(theirs)                                      \
+  SAME(OverheadActivity, kind, theirs, kind);                      \
+  SAME(OverheadActivity, overhead, theirs, overheadKind);          \
+  SAME(OverheadActivity, object_kind, theirs, objectKind);         \
+  SAME(OverheadActivity, object, theirs, objectId);                \
   SAME(OverheadActivity, object[1], theirs, objectId.pt.threadId); \
-  SAME(OverheadActivity, start, theirs, start);                  \
-  SAME(OverheadActivity, end, theirs, end);                      \
+  SAME(OverheadActivity, start, theirs, start);                    \
+  SAME(OverheadActivity, end, theirs, end);                        \
   static_assert(sizeof(OverheadActivity) <= sizeof(theirs))
 SAME_OVERHEAD(CUpti_ActivityOverhead);
 SAME_OVERHEAD(CUpti_ActivityOverhead2);
 SAME_OVERHEAD(CUpti_ActivityOverhead3);
 
-#define SAME_DEVICE(theirs)                                           \
-  SAME(DeviceActivity, kind, theirs, kind);                           \
-  SAME(DeviceActivity, bandwidth, theirs, globalMemoryBandwidth);     \
-  SAME(DeviceActivity, memory, theirs, globalMemorySize);             \
-  SAME(DeviceActivity, constant_memory, theirs, constantMemorySize);  \
-  SAME(DeviceActivity, l2_bytes, theirs, l2CacheSize);                \
-  SAME(DeviceActivity, warp, theirs, numThreadsPerWarp);              \
-  SAME(DeviceActivity, core_clock, theirs, coreClockRate);            \
-  SAME(DeviceActivity, copy_engines, theirs, numMemcpyEngines);       \
-  SAME(DeviceActivity, multiprocessors, theirs, numMultiprocessors);  \
+#define SAME_DEVICE(theirs)                                               \
+  SAME(DeviceActivity, kind, theirs, kind);                               \
+  SAME(DeviceActivity, bandwidth, theirs, globalMemoryBandwidth);         \
+  SAME(DeviceActivity, memory, theirs, globalMemorySize);                 \
+  SAME(DeviceActivity, constant_memory, theirs, constantMemorySize);      \
+  SAME(DeviceActivity, l2_bytes, theirs, l2CacheSize);                    \
+  SAME(DeviceActivity, warp, theirs, numThreadsPerWarp);                  \
+  SAME(DeviceActivity, core_clock, theirs, coreClockRate);                \
+  SAME(DeviceActivity, copy_engines, theirs, numMemcpyEngines);           \
+  SAME(DeviceActivity, multiprocessors, theirs, numMultiprocessors);      \
   SAME(DeviceActivity, capability_major, theirs, computeCapabilityMajor); \
   SAME(DeviceActivity, capability_minor, theirs, computeCapabilityMinor); \
-  SAME(DeviceActivity, id, theirs, id);                               \
-  SAME(DeviceActivity, uuid, theirs, uuid);                           \
-  SAME(DeviceActivity, name, theirs, name);                           \
+  SAME(DeviceActivity, id, theirs, id);                                   \
+  SAME(DeviceActivity, uuid, theirs, uuid);                               \
+  SAME(DeviceActivity, name, theirs, name);                               \
   static_assert(sizeof(DeviceActivity) <= sizeof(theirs))
 SAME_DEVICE(CUpti_ActivityDevice4);
 SAME_DEVICE(CUpti_ActivityDevice5);
 
-#define SAME_CONTEXT(theirs)                               \
-  SAME(ContextActivity, kind, theirs, kind);               \
-  SAME(ContextActivity, context, theirs, contextId);       \
-  SAME(ContextActivity, device, theirs, deviceId);         \
+#define SAME_CONTEXT(theirs)                                \
+  SAME(ContextActivity, kind, theirs, kind);                \
+  SAME(ContextActivity, context, theirs, contextId);        \
+  SAME(ContextActivity, device, theirs, deviceId);          \
   SAME(ContextActivity, null_stream, theirs, nullStreamId); \
   static_assert(sizeof(ContextActivity) <= sizeof(theirs))
 SAME_CONTEXT(CUpti_ActivityContext);

@@ -15,26 +15,45 @@ inline uint32_t record_bytes(uint32_t kind, uint32_t version) {
   using namespace sonde::cuda;
   switch (kind) {
     case kind::kConcurrentKernel:
-    case kind::kKernel: return version >= kCupti13_0 ? 216 : version >= kCupti12_0 ? 208 : version >= kCupti11_8 ? 200 : 176;
-    case kind::kMemcpy: return version >= kCupti12_8 ? 96 : version >= kCupti11_8 ? 88 : 80;
-    case kind::kMemcpyPeer: return version >= kCupti11_8 ? 96 : 88;
-    case kind::kMemset: return version >= kCupti11_8 ? 88 : 80;
-    case kind::kSynchronization: return version >= kCupti12_8 ? 56 : 40;
-    case kind::kMemory: return version >= kCupti13_0 ? 128 : 120;
-    case kind::kMemoryPool: return version >= kCupti13_0 ? 80 : 72;
+    case kind::kKernel:
+      return version >= kCupti13_0 ? 216 : version >= kCupti12_0 ? 208 : version >= kCupti11_8 ? 200 : 176;
+    case kind::kMemcpy:
+      return version >= kCupti12_8 ? 96 : version >= kCupti11_8 ? 88 : 80;
+    case kind::kMemcpyPeer:
+      return version >= kCupti11_8 ? 96 : 88;
+    case kind::kMemset:
+      return version >= kCupti11_8 ? 88 : 80;
+    case kind::kSynchronization:
+      return version >= kCupti12_8 ? 56 : 40;
+    case kind::kMemory:
+      return version >= kCupti13_0 ? 128 : 120;
+    case kind::kMemoryPool:
+      return version >= kCupti13_0 ? 80 : 72;
     case kind::kRuntime:
-    case kind::kDriver: return 40;
-    case kind::kOverhead: return version >= kCupti12_8 ? 56 : 40;
-    case kind::kDevice: return version >= kCupti12_8 ? 184 : 176;
-    case kind::kContext: return version >= kCupti13_0 ? 32 : version >= kCupti12_8 ? 24 : 16;
-    case kind::kStream: return 24;
-    case kind::kModule: return 24;
-    case kind::kFunction: return 32;
-    case kind::kGraphTrace: return version >= kCupti12_8 ? 56 : 48;
-    case kind::kDeviceGraphTrace: return 56;
-    case kind::kUnifiedMemoryCounter: return version >= kCupti12_8 ? 104 : 64;
-    case 39: return 24;  // external correlation, which Sonde never asks for
-    default: return 0;
+    case kind::kDriver:
+      return 40;
+    case kind::kOverhead:
+      return version >= kCupti12_8 ? 56 : 40;
+    case kind::kDevice:
+      return version >= kCupti12_8 ? 184 : 176;
+    case kind::kContext:
+      return version >= kCupti13_0 ? 32 : version >= kCupti12_8 ? 24 : 16;
+    case kind::kStream:
+      return 24;
+    case kind::kModule:
+      return 24;
+    case kind::kFunction:
+      return 32;
+    case kind::kGraphTrace:
+      return version >= kCupti12_8 ? 56 : 48;
+    case kind::kDeviceGraphTrace:
+      return 56;
+    case kind::kUnifiedMemoryCounter:
+      return version >= kCupti12_8 ? 104 : 64;
+    case 39:
+      return 24;  // external correlation, which Sonde never asks for
+    default:
+      return 0;
   }
 }
 

@@ -645,9 +645,7 @@ TEST_F(Decode, AMillionGraphKernelsNeedNoMemory) {
     }
   } out;
   uint64_t records = 0;
-  const auto pass = [&] {
-    records += decoder_->decode(buffer.data(), buffer.size(), everything(), 0, out).records;
-  };
+  const auto pass = [&] { records += decoder_->decode(buffer.data(), buffer.size(), everything(), 0, out).records; };
   pass();
   rusage before = {};
   getrusage(RUSAGE_SELF, &before);

@@ -39,13 +39,13 @@ struct sonde_session_t {
   std::atomic<uint64_t> room{UINT64_MAX};
 
   mutable std::mutex mutex;
-  std::vector<Stream> streams;                   // stream id - 1
-  std::vector<std::vector<uint8_t>> batches;     // submitted
-  std::vector<uint64_t> watermarks;              // of each batch
-  std::vector<std::vector<uint8_t>> emitted;     // through writers and emit, one record each
+  std::vector<Stream> streams;                // stream id - 1
+  std::vector<std::vector<uint8_t>> batches;  // submitted
+  std::vector<uint64_t> watermarks;           // of each batch
+  std::vector<std::vector<uint8_t>> emitted;  // through writers and emit, one record each
   std::vector<Note> notes;
   std::vector<Pair> pairs;
-  std::map<uint32_t, uint64_t> losses;           // cause -> records
+  std::map<uint32_t, uint64_t> losses;  // cause -> records
   std::map<uint8_t *, std::unique_ptr<uint8_t[]>> acquired;
   uint64_t submitted_bytes = 0;
   bool keep = true;  // keep batches; else only count

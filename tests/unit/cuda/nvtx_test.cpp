@@ -255,15 +255,15 @@ TEST_F(Nvtx, NamesOfThingsAreObjects) {
   function<void(uint32_t, const char *)>(kModuleCore, core::kNameThreadA)(4242, "loader");
   function<void(int, const char *)>(kModuleCuda, cuda::kNameDeviceA)(3, "big");
   function<void(void *, const char *)>(kModuleCudaRuntime, cuda_runtime::kNameStreamA)(reinterpret_cast<void *>(0x99),
-                                                                                     "copies");
+                                                                                       "copies");
   ResourceAttributes resource = {};
   resource.size = sizeof(resource);
   resource.identifier_type = kResourcePointer;
   resource.identifier.value = 0xABCD;
   resource.message_type = kMessageAscii;
   resource.message.ascii = "weights";
-  void *made = function<void *(void *, ResourceAttributes *)>(kModuleCore2, core2::kDomainResourceCreate)(nullptr,
-                                                                                                       &resource);
+  void *made =
+      function<void *(void *, ResourceAttributes *)>(kModuleCore2, core2::kDomainResourceCreate)(nullptr, &resource);
   EXPECT_NE(made, nullptr);
   function<void(void *)>(kModuleCore2, core2::kDomainResourceDestroy)(made);
   const auto all = names();

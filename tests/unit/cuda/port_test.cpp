@@ -186,7 +186,8 @@ TEST(CudaPort, FollowsTheDemandOfItsSession) {
 }
 
 TEST(CudaPort, OptionsChooseWhatIsCollected) {
-  Capture capture(Options{{"api", "true"}, {"memory", "false"}, {"sync", "false"}, {"graphs", "graph"}, {"managed", "true"}});
+  Capture capture(
+      Options{{"api", "true"}, {"memory", "false"}, {"sync", "false"}, {"graphs", "graph"}, {"managed", "true"}});
   capture.session.want_all(SONDE_SPACE_DEVICE);
   capture.session.want_all(SONDE_SPACE_HOST);
   capture.session.want_all(SONDE_SPACE_MEMORY);
@@ -304,7 +305,8 @@ TEST(CudaPort, CountsCutRecordsAndNotesForeignOnes) {
   EXPECT_EQ(capture.stop(), SONDE_OK);
   EXPECT_EQ(capture.kernels().size(), 2u);
   EXPECT_EQ(capture.session.lost(SONDE_LOSS_MALFORMED), 1u);
-  EXPECT_TRUE(capture.session.noted(0, "1 activity records of kinds that Sonde did not ask for were skipped, the last of kind 39"))
+  EXPECT_TRUE(capture.session.noted(
+      0, "1 activity records of kinds that Sonde did not ask for were skipped, the last of kind 39"))
       << capture.session.all_notes();
 }
 
@@ -425,7 +427,8 @@ TEST(CudaPort, NotesAKindThatIsRefusedAndCollectsTheOthers) {
     emit_kernels(2);
     EXPECT_EQ(capture.stop(), SONDE_OK);
     EXPECT_EQ(capture.kernels().size(), 2u);
-    EXPECT_TRUE(capture.session.noted(3, "no data on allocations because CUPTI refuses it")) << capture.session.all_notes();
+    EXPECT_TRUE(capture.session.noted(3, "no data on allocations because CUPTI refuses it"))
+        << capture.session.all_notes();
   });
 }
 
@@ -547,7 +550,8 @@ TEST(CudaPort, SurvivesBuffersThatComeAfterTheEnd) {
     emit_kernels(1);
     EXPECT_EQ(next.stop(), SONDE_OK);
     EXPECT_EQ(next.kernels().size(), 1u);
-    EXPECT_TRUE(next.session.noted(1, "2 activity buffers came while no session was running")) << next.session.all_notes();
+    EXPECT_TRUE(next.session.noted(1, "2 activity buffers came while no session was running"))
+        << next.session.all_notes();
   });
 }
 
@@ -605,7 +609,8 @@ TEST(CudaPort, ManagedMemoryWaitsForTheDriver) {
     ASSERT_EQ(capture.start(), SONDE_OK);
     EXPECT_FALSE(enabled(kind::kUnifiedMemoryCounter));
     cupti().state->configure_result = 0;
-    for (int i = 0; i < 200 && !enabled(kind::kUnifiedMemoryCounter); ++i) std::this_thread::sleep_for(Milliseconds(10));
+    for (int i = 0; i < 200 && !enabled(kind::kUnifiedMemoryCounter); ++i)
+      std::this_thread::sleep_for(Milliseconds(10));
     EXPECT_TRUE(enabled(kind::kUnifiedMemoryCounter));
     EXPECT_EQ(capture.stop(), SONDE_OK);
     EXPECT_FALSE(enabled(kind::kUnifiedMemoryCounter));
