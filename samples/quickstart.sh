@@ -3,8 +3,8 @@
 #
 #   samples/quickstart.sh
 #
-# On Debian 12, as root, it installs what tests/packages.txt names and the machine lacks; elsewhere it says what to
-# install. It builds into build/release and writes build/quickstart/report.json.
+# On Debian 12 it installs what tests/packages.txt names and the machine lacks (as root, or with sudo). It builds into
+# build/release and writes build/quickstart/report.json.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -12,22 +12,7 @@ root=$PWD
 say() { printf '\n== %s\n' "$*"; }
 
 say "Packages"
-missing=()
-while read -r package _; do
-  [[ -z $package || $package == \#* ]] && continue
-  dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
-done < tests/packages.txt
-if ((${#missing[@]} == 0)); then
-  echo "all there"
-elif [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
-  echo "installing: ${missing[*]}"
-  apt-get update -q
-  DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
-else
-  echo "These packages are missing; install them and run this again:" >&2
-  echo "  ${missing[*]}" >&2
-  exit 1
-fi
+tests/install_packages.sh
 
 say "Build (build/release)"
 cmake --preset release

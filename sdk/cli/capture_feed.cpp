@@ -27,6 +27,7 @@ void CaptureFeed::subscribe_all(const char *name, std::function<sonde_status(con
   subscription_ = session_.subscribe(name, interests, [this, on_batch = std::move(on_batch)](const Batch &batch) {
     const std::atomic_ref<bool> has_enough(has_enough_);
     if (has_enough.load(std::memory_order_relaxed)) return SONDE_E_STOP;
+    if (batch.source() == 0) return SONDE_OK;  // what this process's own session says of itself
     sonde_status status = SONDE_OK;
     try {
       status = on_batch(batch);

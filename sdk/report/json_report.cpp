@@ -115,8 +115,8 @@ void write_losses(const ReportInput &input, JsonWriter &json) {
 
 }  // namespace
 
-// Only what the records determine is written: nothing of this run's threads, memory or time, so that two replays of
-// one capture give the same bytes.
+// Only what the results determine is written: nothing of this session's threads, memory, time or own records, so that
+// two replays of one capture give the same bytes.
 void write_json(const ReportInput &input, Output &output) {
   JsonWriter json(output);
   json.begin_object();
@@ -124,8 +124,6 @@ void write_json(const ReportInput &input, Output &output) {
   json.begin_object(Layout::kInline);
   json.member("version", fmt::format("{}.{}.{}", SONDE_VERSION_MAJOR, SONDE_VERSION_MINOR, SONDE_VERSION_PATCH));
   json.member("report", uint64_t{1});
-  json.member("records", input.session.records);
-  json.member("record_bytes", input.session.bytes);
   json.end_object();
   json.key("tables");
   json.begin_object();

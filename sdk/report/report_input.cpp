@@ -55,11 +55,6 @@ Result<ReportInput> collect(sonde_session_t *session, const sonde_report_options
                                                 known.empty() ? "none" : known)};
   }
 
-  const auto &service = sonde::service<sonde_session_service_t>(SONDE_SESSION_SERVICE);
-  input.session.struct_size = sizeof(input.session);
-  if (const sonde_status status = service.status(session, &input.session); status != SONDE_OK) {
-    return Error{status, last_error()};
-  }
   auto losses = losses_of(session);
   if (!losses) return losses.error();
   input.losses = std::move(*losses);

@@ -28,7 +28,6 @@ struct ReportInput {
   std::vector<const Finding *> findings;  // in the order they were added
   std::vector<sonde_loss_t> losses;       // sorted by source, stream, cause, subscriber
   LossTotals totals;
-  sonde_session_status_t session{};
   sonde_report_options_t options{};
   std::string_view only;
 };

@@ -15,7 +15,7 @@ namespace {
 
 // Lines of at most `width` cells, broken at spaces; lines after the first are indented.
 void put_wrapped(std::string_view label, std::string_view text, const TextStyle &style, Output &output) {
-  constexpr size_t kLabelWidth = 12;
+  constexpr size_t kLabelWidth = 14;
   std::string line = pad_right(label, kLabelWidth);
   bool is_line_empty = true;
   const auto flush = [&] {
@@ -163,12 +163,20 @@ void write_text(const ReportInput &input, Output &output) {
   style.width = input.options.width == 0 ? 100 : input.options.width;
   style.rows = input.options.rows;
   style.has_color = input.options.color != 0;
-  output.put(fmt::format("{}Sonde {}.{}.{}{}  {} records, {}\n\n", style.bold(), SONDE_VERSION_MAJOR,
-                         SONDE_VERSION_MINOR, SONDE_VERSION_PATCH, style.plain(), grouped(input.session.records),
-                         human_bytes(input.session.bytes)));
+  output.put(fmt::format("{}Sonde {}.{}.{}{}\n\n", style.bold(), SONDE_VERSION_MAJOR, SONDE_VERSION_MINOR,
+                         SONDE_VERSION_PATCH, style.plain()));
+  std::string empty;
   for (const Table *table : input.tables) {
     if (output.failed()) return;
-    write_text_table(*table, style, output);
+    if (table->row_count() == 0) {
+      empty += fmt::format("{}{}.{}", empty.empty() ? "" : " ", table->origin(), table->name());
+    } else {
+      write_text_table(*table, style, output);
+    }
+  }
+  if (!empty.empty()) {
+    put_wrapped("No rows in", empty, style, output);
+    output.put('\n');
   }
   put_findings(input, style, output);
   put_losses(input, style, output);

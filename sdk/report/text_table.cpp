@@ -171,10 +171,6 @@ void write_text_table(const Table &table, const TextStyle &style, Output &output
   output.put(fmt::format("{}{}{}  {}{}.{}{}\n", style.bold(), title, style.plain(), style.dim(),
                          printable(table.origin()), table.name(), style.plain()));
   const uint64_t rows = table.row_count();
-  if (rows == 0) {
-    output.put("  no rows\n\n");
-    return;
-  }
   const std::vector<uint64_t> shown = chosen_rows(table, rows, style.rows != 0 ? style.rows : table.spec().show_rows);
 
   std::vector<ShownColumn> columns;

@@ -146,6 +146,13 @@ TEST_F(TextReport, EndsWithLossesEvenWhenThereAreNone) {
   EXPECT_EQ(lines.back(), "  dropped by the runtime: 1,234 records");
 }
 
+TEST_F(TextReport, NamesTablesWithoutRowsInOneLine) {
+  kernels();
+  make_table("workload", "copies", {{"a", "1", "", SONDE_VALUE_U64, 0}});
+  const std::string text = render("text");
+  EXPECT_NE(text.find("\nNo rows in    workload.kernels workload.copies\n"), std::string::npos) << text;
+}
+
 TEST_F(TextReport, WrapsMessagesToTheWidth) {
   std::string message;
   for (int word = 0; word < 60; ++word) message += "word ";
