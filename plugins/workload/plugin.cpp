@@ -33,7 +33,8 @@ class Analysis {
          sonde::only(SONDE_SPACE_MEMORY, {SONDE_MEMORY_ALLOCATE, SONDE_MEMORY_FREE, SONDE_MEMORY_POOL_CREATE,
                                           SONDE_MEMORY_POOL_DESTROY, SONDE_MEMORY_POOL_TRIM, SONDE_MEMORY_SUB_ALLOCATE,
                                           SONDE_MEMORY_SUB_FREE, SONDE_MEMORY_MAP, SONDE_MEMORY_UNMAP}),
-         sonde::only(SONDE_SPACE_OBJECT, {SONDE_OBJECT_NAME, SONDE_OBJECT_GRAPH}), sonde::every(SONDE_SPACE_FRAMEWORK)},
+         sonde::only(SONDE_SPACE_OBJECT, {SONDE_OBJECT_NAME, SONDE_OBJECT_DEVICE, SONDE_OBJECT_GRAPH}),
+         sonde::every(SONDE_SPACE_FRAMEWORK)},
         [this](const sonde::Batch &batch) { workload_.consume(batch.raw()); });
   }
 

@@ -255,6 +255,7 @@ class Publisher {
     Table result = table("devices", "Devices",
                          "Busy and idle time of each device, from its first to its last kernel, copy or set.");
     result.u64("device", "1", "the runtime's number", kKey)
+        .text("name", "the runtime's name for it")
         .i64("span", "ns", "from the first begin to the last end of its activities")
         .i64("busy", "ns", "time in which something ran; overlapping activities count once")
         .i64("idle", "ns", "span - busy")
@@ -276,7 +277,9 @@ class Publisher {
       }
       for (const auto &[number, device] : source.devices) {
         const bool ran = !device.streams().empty();
-        result.row({source.process, id, number, device.span_ns(), device.busy_ns(), device.idle_ns(),
+        const auto named = source.device_names.find(number);
+        const std::string name = named == source.device_names.end() ? "" : named->second;
+        result.row({source.process, id, number, name, device.span_ns(), device.busy_ns(), device.idle_ns(),
                     share_of(device.idle_ns(), device.span_ns()), device.kernel_busy_ns(),
                     share_of(kernel_ns[number], device.kernel_busy_ns()), device.exposed_copy_ns(),
                     ran ? std::optional<int64_t>(device.first_ns() - source.first_ns) : std::nullopt,
@@ -388,7 +391,7 @@ class Publisher {
       for (const auto &[number, device] : source.devices) {
         for (const auto &[key, stream] : device.streams()) {
           const auto &[context, handle] = key;
-          const auto named = source.stream_names.find({0, handle});
+          const auto named = source.stream_names.find(handle);
           const std::string name = named == source.stream_names.end() ? "" : named->second;
           result.row({source.process, id, number, context, handle, name, stream.kernels, stream.copies, stream.sets,
                       stream.total_ns, stream.busy_ns, stream.total_ns - stream.busy_ns, stream.gap.count(),

@@ -365,7 +365,13 @@ void Workload::object_record(Source &source, const Record &record, uint32_t id) 
       sonde_object_name_t storage;
       const auto &typed = record.as(storage);
       if (typed.kind != SONDE_NAMED_STREAM) break;
-      source.stream_names[{0, typed.object}] = strings_.text(strings_.resolve(id, typed.name));
+      source.stream_names[typed.object] = strings_.text(strings_.resolve(id, typed.name));
+      break;
+    }
+    case SONDE_OBJECT_DEVICE: {
+      sonde_object_device_t storage;
+      const auto &typed = record.as(storage);
+      source.device_names[typed.device] = strings_.text(strings_.resolve(id, typed.name));
       break;
     }
     case SONDE_OBJECT_GRAPH: {

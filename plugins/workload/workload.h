@@ -102,7 +102,8 @@ struct Source {
   std::map<uint32_t, Device> devices;
   std::map<std::tuple<uint32_t, uint32_t>, GraphRow> graphs;  // executable graph, generation
   std::map<uint32_t, std::vector<int64_t>> graphs_made;       // times, ascending
-  std::map<std::tuple<uint32_t, uint64_t>, std::string> stream_names;
+  std::map<uint64_t, std::string> stream_names;
+  std::map<uint32_t, std::string> device_names;
   HostSide host;
   MemorySide memory;
   InvalidTimes invalid_device, invalid_host;

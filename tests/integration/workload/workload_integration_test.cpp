@@ -3,7 +3,6 @@
 #include <sonde/sonde.hpp>
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 #include <thread>
@@ -333,6 +332,37 @@ TEST_F(WorkloadModule, DeclaredDefaultsAreValid) {
   Session session = Session::open(host());
   EXPECT_NO_THROW(Analysis(session, "{}"));
 }
+
+#ifdef SONDE_LUA_MODULE
+// The example of plugins/workload, run as a user would: options, a script that calls the analysis, two outputs.
+TEST_F(WorkloadModule, RunsItsExample) {
+  record("run.sonde");
+  for (const char *const file : {"example.yaml", "example.lua"}) {
+    std::filesystem::copy_file(std::filesystem::path(SONDE_WORKLOAD_FOLDER) / file, folder_ / file);
+  }
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder_);
+  const auto &plugins = host().service<sonde_plugins_service_t>();
+  host().check(plugins.add_path(SONDE_WORKLOAD_MODULE));
+  host().check(plugins.add_path(SONDE_LUA_MODULE));
+  const auto &runs = host().service<sonde_run_service_t>();
+  sonde_config_t *config = nullptr;
+  host().check(host().service<sonde_config_service_t>().load("example.yaml", &config));
+  sonde_run_t *run = nullptr;
+  const sonde_status opened = runs.open(config, &run);
+  ASSERT_EQ(opened, SONDE_OK) << host().table()->last_error();
+  ASSERT_EQ(runs.replay(run, "run.sonde", nullptr, nullptr), SONDE_OK) << host().table()->last_error();
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(runs.finish(run), SONDE_OK) << host().table()->last_error();
+  const std::string text = ::testing::internal::GetCapturedStdout();
+  EXPECT_NE(text.find("Kernels that make up 80 % of the kernel time"), std::string::npos) << text;
+  EXPECT_NE(text.find("100 kernels ran"), std::string::npos) << text;
+  EXPECT_GT(std::filesystem::file_size("report.json"), 1000u);
+  runs.close(run);
+  host().service<sonde_config_service_t>().release(config);
+  std::filesystem::current_path(before);
+}
+#endif
 
 }  // namespace
 }  // namespace sonde

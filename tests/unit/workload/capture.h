@@ -175,6 +175,22 @@ class Capture {
     return *this;
   }
 
+  Capture &device_named(uint32_t device, std::string_view name) {
+    builder.add<sonde_object_device_t>(SONDE_SPACE_OBJECT, SONDE_OBJECT_DEVICE, kStart, [&](auto &r) {
+      r.device = device;
+      r.name = intern(name);
+    });
+    return *this;
+  }
+  Capture &stream_named(uint64_t stream, std::string_view name) {
+    builder.add<sonde_object_name_t>(SONDE_SPACE_OBJECT, SONDE_OBJECT_NAME, kStart, [&](auto &r) {
+      r.object = stream;
+      r.kind = SONDE_NAMED_STREAM;
+      r.name = intern(name);
+    });
+    return *this;
+  }
+
   testing::BatchBuilder builder;
 
  private:

@@ -143,6 +143,18 @@ TEST_F(DeviceTest, EqualProcessIdsOfTwoSourcesAreTwoRows) {
   EXPECT_EQ(table("processes").rows.size(), 2u);
 }
 
+TEST_F(DeviceTest, DevicesAndStreamsShowTheirNames) {
+  Capture capture;
+  capture.device_named(0, "NVIDIA H200")
+      .stream_named(7, "compute")
+      .kernel("a", 0, 10)
+      .kernel("a", 0, 10, {.stream = 8});
+  run(capture);
+  EXPECT_EQ(cell("devices", "device", "0", "name"), "NVIDIA H200");
+  EXPECT_EQ(cell("streams", "stream", "7", "name"), "compute");
+  EXPECT_EQ(cell("streams", "stream", "8", "name"), "");
+}
+
 TEST_F(DeviceTest, TheReplayingProcessIsNoPartOfTheRun) {
   Capture own(0), captured(1);
   own.process(1);
