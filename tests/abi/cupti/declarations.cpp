@@ -473,7 +473,7 @@ SAME(GraphData, original_graph, CUpti_GraphData, originalGraph);
 SAME(GraphData, node, CUpti_GraphData, node);
 SAME(GraphData, graph_exec, CUpti_GraphData, graphExec);
 
-// ---- functions: as many arguments, of the same sizes and kinds -------------------------------------------------------
+// ---- functions: as many arguments, of the same sizes and kinds -----------------------------------------------------
 
 template <typename Type>
 struct Shape {
