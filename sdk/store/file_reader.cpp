@@ -177,6 +177,9 @@ void FileReader::note_damage(Damage damage) {
 void FileReader::scan() {
   const uint64_t size = source_->size();
   uint64_t offset = header_.header_bytes;
+  // Where a search for the next chunk begins: behind the payload of the last good one, because the zeros behind it
+  // may be among the bytes that are missing.
+  uint64_t resume = offset;
   while (offset < size) {
     FoundChunk chunk;
     chunk.offset = offset;
@@ -184,21 +187,23 @@ void FileReader::scan() {
       if (Trailer trailer{}; read_trailer(offset, trailer)) {
         index_offset_ = trailer.index_offset;
         offset += sizeof(Trailer);
+        resume = offset;
         continue;
       }
-      const uint64_t next = find_next(offset + 1);
-      note_damage({offset, next - offset, UINT64_MAX, next == size});
-      offset = next;
+      const uint64_t next = find_next(std::min(resume, offset + 1));
+      if (next > offset) note_damage({offset, next - offset, UINT64_MAX, next == size});
+      offset = resume = next;
       continue;
     }
     const bool has_records = chunk.header.type == static_cast<uint32_t>(ChunkType::kRecords);
-    const uint64_t bytes = sizeof(ChunkHeader) + padded(chunk.header.payload_bytes);
+    const uint64_t whole = sizeof(ChunkHeader) + chunk.header.payload_bytes;
+    const uint64_t bytes = std::min(padded(whole), size - offset);
     const uint64_t lost_records = has_records ? chunk.header.record_count : 0;
-    if (bytes > size - offset) {
+    if (whole > size - offset) {
       // Cut off, unless a chunk begins before its end: then its header is a leftover and the rest is scanned.
       const uint64_t next = find_next(offset + 1);
       note_damage({offset, next - offset, lost_records, next == size});
-      offset = next;
+      offset = resume = next;
       continue;
     }
     FoundChunk looked = chunk;
@@ -212,9 +217,10 @@ void FileReader::scan() {
                            read_trailer(offset + bytes, trailer);
       const uint64_t end = follows ? offset + bytes : find_next(offset + 1);
       note_damage({offset, end - offset, lost_records, false});
-      offset = end;
+      offset = resume = end;
       continue;
     }
+    resume = offset + whole;
     offset += bytes;
   }
   complete_ = index_ || index_offset_;

@@ -357,6 +357,7 @@ bool RecordDecoder::decode_columns(std::span<const uint8_t> encoded, const Space
 bool RecordDecoder::decode_rows(std::span<const uint8_t> encoded, const SpaceMap &spaces, std::span<uint8_t> rows,
                                 uint64_t record_count) {
   if (encoded.size() != rows.size()) return false;
+  if (rows.empty()) return record_count == 0;
   std::memcpy(rows.data(), encoded.data(), rows.size());
   uint64_t records = 0;
   for (uint64_t offset = 0; offset < rows.size(); ++records) {

@@ -134,14 +134,15 @@ Result<std::shared_ptr<Recorder>> Recorder::start(sonde_session_t *handle, const
   hooks.ledger = [self] { return self->ledger(); };
   hooks.lose = [self](uint64_t stream, uint64_t records, uint64_t bytes) {
     const std::lock_guard lock(self->session_mutex_);
-    if (self->session_ == nullptr) return;
-    core::find_session(self->session_)->ledger().add(0, stream, SONDE_LOSS_DISK, 0, records, bytes);
+    core::Session *const session = self->open_session();
+    if (session != nullptr) session->ledger().add(0, stream, SONDE_LOSS_DISK, 0, records, bytes);
   };
   hooks.fail = [self](const Error &error) {
     if (self->failure_noted_) return;
     self->failure_noted_ = true;
     const std::lock_guard lock(self->session_mutex_);
-    if (self->session_ != nullptr) core::find_session(self->session_)->note(2, "store", error.text);
+    core::Session *const session = self->open_session();
+    if (session != nullptr) session->note(2, "store", error.text);
   };
   recorder->writer_ = std::make_unique<ChunkWriter>(std::move(writing), std::move(hooks));
   recorder->count_memory();
@@ -270,11 +271,12 @@ void Recorder::run() {
 
 // What the encoder holds counts against the session's cap.
 void Recorder::count_memory() {
-  const uint64_t memory = writer_->memory();
+  const uint64_t memory = writer_ == nullptr ? 0 : writer_->memory();
   if (memory == counted_memory_) return;
   const std::lock_guard lock(session_mutex_);
-  if (session_ == nullptr) return;
-  core::BufferPool &pool = core::find_session(session_)->pool();
+  core::Session *const session = open_session();
+  if (session == nullptr) return;
+  core::BufferPool &pool = session->pool();
   if (memory > counted_memory_) {
     pool.reserve(memory - counted_memory_);
   } else {
@@ -286,8 +288,9 @@ void Recorder::count_memory() {
 // Losses of the program's streams, and this recording's own; those of other subscribers are not losses of the file.
 std::vector<sonde_loss_t> Recorder::ledger() {
   const std::lock_guard lock(session_mutex_);
-  if (session_ == nullptr) return last_ledger_;
-  std::vector<sonde_loss_t> rows = core::find_session(session_)->ledger().rows();
+  core::Session *const session = open_session();
+  if (session == nullptr) return last_ledger_;
+  std::vector<sonde_loss_t> rows = session->ledger().rows();
   const uint64_t own = subscription_;
   std::erase_if(rows, [own](const sonde_loss_t &row) {
     return row.source != 0 || (row.subscriber != 0 && row.subscriber != own);
@@ -296,12 +299,18 @@ std::vector<sonde_loss_t> Recorder::ledger() {
   return rows;
 }
 
+// With session_mutex_ held: NULL after the session's close, and in a forked child.
+core::Session *Recorder::open_session() const {
+  return session_ == nullptr ? nullptr : core::find_session(session_);
+}
+
 void Recorder::detach() {
   std::vector<sonde_loss_t> rows = ledger();
   const std::lock_guard lock(session_mutex_);
-  if (session_ == nullptr) return;
-  last_ledger_ = std::move(rows);
-  core::find_session(session_)->pool().unreserve(counted_memory_);
+  if (core::Session *const session = open_session(); session != nullptr) {
+    last_ledger_ = std::move(rows);
+    session->pool().unreserve(counted_memory_);
+  }
   counted_memory_ = 0;
   session_ = nullptr;
 }
@@ -314,7 +323,10 @@ Result<void> Recorder::finish() {
     const std::lock_guard lock(mutex_);
     if (!ended_) return Error{SONDE_E_STATE, "the session of the recording has not stopped"};
   }
-  Result<void> finished = writer_->finish(unix_ns());
+  const Result<void> finished = writer_->finish(unix_ns());
+  // The session may live on and keep this object; what it holds goes now.
+  writer_.reset();
+  count_memory();
   if (!finished) return finished;
   // Everything is in the file, so nothing remains that the live file could tell.
   ::unlink((path_ + ".live").c_str());

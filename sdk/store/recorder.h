@@ -25,6 +25,10 @@
 #include "core/error.h"
 #include "store/chunk_writer.h"
 
+namespace sonde::core {
+class Session;
+}
+
 namespace sonde::store {
 
 class Recorder : public std::enable_shared_from_this<Recorder> {
@@ -55,6 +59,7 @@ class Recorder : public std::enable_shared_from_this<Recorder> {
   void count_memory();
   std::vector<sonde_loss_t> ledger();
   void detach();
+  core::Session *open_session() const;
 
   const std::string path_;
   const uint64_t process_;

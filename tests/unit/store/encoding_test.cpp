@@ -51,6 +51,8 @@ TEST(Encoding, SmallRecordsRoundTrip) {
 TEST(Encoding, NoRecordsRoundTrip) {
   Records rows;
   EXPECT_TRUE(decode(encode({}), rows, 0));
+  EXPECT_TRUE(RecordDecoder::decode_rows({}, SpaceMap(), rows, 0));
+  EXPECT_FALSE(RecordDecoder::decode_rows({}, SpaceMap(), rows, 1));
 }
 
 TEST(Encoding, TheLargestRecordRoundTrips) {
