@@ -8,12 +8,10 @@
 namespace sonde::reflect {
 namespace {
 
-// The arguments of one call, on the stack. Callbacks belong to the frame until the function takes them.
+// The arguments of one call, on the stack.
 struct Frame {
   uint64_t slots[kMaxArguments];
   uint64_t outs[kMaxParameters];
-  const sonde_callback_binding_t *callbacks[kMaxParameters];
-  uint32_t callback_count = 0;
 };
 
 void drop_callbacks(const Signature &signature, const sonde_value_t *arguments, uint64_t argument_count) {
@@ -28,11 +26,12 @@ void drop_callbacks(const Signature &signature, const sonde_value_t *arguments, 
   }
 }
 
-Error wrong(const Signature &signature, uint64_t index, sonde_status code, std::string_view what) {
-  return {code, fmt::format("argument {} of \"{}\": {}", index + 1, signature.text, what)};
+// Errors are texts of this thread at once, not values: a call that goes well makes no string.
+[[gnu::cold]] sonde_status wrong(const Signature &signature, uint64_t index, sonde_status code, std::string_view what) {
+  return fail(code, fmt::format("argument {} of \"{}\": {}", index + 1, signature.text, what));
 }
 
-Error wrong_kind(const Signature &signature, uint64_t index, const Parameter &parameter, const sonde_value_t &value) {
+[[gnu::cold]] sonde_status wrong_kind(const Signature &signature, uint64_t index, const Parameter &parameter, const sonde_value_t &value) {
   const char *expected = parameter.code == 'c' ? "callback" : kind_name(parameter.kind);
   return wrong(signature, index, SONDE_E_TYPE, fmt::format("expected {}, got {}", expected, kind_name(value.kind)));
 }
@@ -59,7 +58,7 @@ bool to_integer(const sonde_value_t &value, Integer &out, bool &out_of_range) {
 }
 
 template <typename Integer>
-Result<void> place_integer(const Signature &signature, uint64_t index, const Parameter &parameter,
+sonde_status place_integer(const Signature &signature, uint64_t index, const Parameter &parameter,
                            const sonde_value_t &value, uint64_t &slot) {
   Integer integer = 0;
   bool out_of_range = false;
@@ -73,11 +72,11 @@ Result<void> place_integer(const Signature &signature, uint64_t index, const Par
   }
   slot = 0;
   std::memcpy(&slot, &integer, sizeof(integer));
-  return {};
+  return SONDE_OK;
 }
 
 // Puts one parameter into its slots; `place` moves past them.
-Result<void> place_argument(const Signature &signature, uint64_t index, const Parameter &parameter,
+sonde_status place_argument(const Signature &signature, uint64_t index, const Parameter &parameter,
                             const sonde_value_t &value, Frame &frame, uint32_t &place) {
   switch (parameter.code) {
     case 'i':
@@ -100,7 +99,7 @@ Result<void> place_argument(const Signature &signature, uint64_t index, const Pa
         return wrong_kind(signature, index, parameter, value);
       }
       std::memcpy(&frame.slots[place++], &number, sizeof(number));
-      return {};
+      return SONDE_OK;
     }
     case 's':
       if (value.kind != SONDE_VALUE_TEXT || value.as.text == nullptr) {
@@ -110,7 +109,7 @@ Result<void> place_argument(const Signature &signature, uint64_t index, const Pa
         return wrong(signature, index, SONDE_E_INVALID, "the text holds a NUL or does not end with one");
       }
       frame.slots[place++] = reinterpret_cast<uint64_t>(value.as.text);
-      return {};
+      return SONDE_OK;
     case 'y':
     case 'L':
     case 'D': {
@@ -121,7 +120,7 @@ Result<void> place_argument(const Signature &signature, uint64_t index, const Pa
       }
       frame.slots[place++] = reinterpret_cast<uint64_t>(value.as.pointer);
       frame.slots[place++] = value.count;
-      return {};
+      return SONDE_OK;
     }
     case 'h':
       if (value.kind != SONDE_VALUE_HANDLE) return wrong_kind(signature, index, parameter, value);
@@ -130,7 +129,7 @@ Result<void> place_argument(const Signature &signature, uint64_t index, const Pa
       }
       if (value.as.pointer == nullptr) return wrong(signature, index, SONDE_E_INVALID, "the handle is null");
       frame.slots[place++] = reinterpret_cast<uint64_t>(value.as.pointer);
-      return {};
+      return SONDE_OK;
     default: {  // 'c'
       const sonde_callback_binding_t *binding = nullptr;
       if (value.kind == SONDE_VALUE_HANDLE) {
@@ -141,16 +140,16 @@ Result<void> place_argument(const Signature &signature, uint64_t index, const Pa
       frame.slots[place++] = binding == nullptr ? 0 : reinterpret_cast<uint64_t>(binding->callback);
       frame.slots[place++] = binding == nullptr ? 0 : reinterpret_cast<uint64_t>(binding->user);
       frame.slots[place++] = binding == nullptr ? 0 : reinterpret_cast<uint64_t>(binding->drop_user);
-      return {};
+      return SONDE_OK;
     }
   }
 }
 
-Result<void> place_arguments(const Signature &signature, const sonde_value_t *arguments, uint64_t argument_count,
+sonde_status place_arguments(const Signature &signature, const sonde_value_t *arguments, uint64_t argument_count,
                              Frame &frame) {
   if (argument_count != signature.in_count) {
-    return Error{SONDE_E_INVALID, fmt::format("\"{}\" takes {} arguments, got {}", signature.text, signature.in_count,
-                                              argument_count)};
+    return fail(SONDE_E_INVALID, fmt::format("\"{}\" takes {} arguments, got {}", signature.text, signature.in_count,
+                                             argument_count));
   }
   uint32_t place = 0;
   uint64_t given = 0;
@@ -161,12 +160,11 @@ Result<void> place_arguments(const Signature &signature, const sonde_value_t *ar
       frame.slots[place++] = reinterpret_cast<uint64_t>(&frame.outs[out++]);
       continue;
     }
-    if (Result<void> placed = place_argument(signature, given, parameter, arguments[given], frame, place); !placed) {
-      return placed;
-    }
+    const sonde_status placed = place_argument(signature, given, parameter, arguments[given], frame, place);
+    if (placed < 0) return placed;
     ++given;
   }
-  return {};
+  return SONDE_OK;
 }
 
 uint64_t call_through_ffi(const Signature &signature, sonde_function_t function, uint64_t *slots) {
@@ -219,21 +217,21 @@ sonde_status call(const Signature &signature, sonde_function_t function, const s
                   uint64_t argument_count, sonde_value_t *results, uint64_t capacity, uint64_t *count) {
   if (count != nullptr) *count = 0;
   Frame frame;
-  Result<void> placed;
+  sonde_status placed = SONDE_OK;
   if (function == nullptr || (arguments == nullptr && argument_count != 0)) {
-    placed = Error{SONDE_E_INVALID, "no function, or no arguments where some are counted"};
+    placed = fail(SONDE_E_INVALID, "no function, or no arguments where some are counted");
   } else if (signature.out_count != 0 && (results == nullptr || count == nullptr)) {
-    placed = Error{SONDE_E_INVALID, fmt::format("\"{}\" gives {} results, there is no place for them", signature.text,
-                                                signature.out_count)};
+    placed = fail(SONDE_E_INVALID, fmt::format("\"{}\" gives {} results, there is no place for them", signature.text,
+                                               signature.out_count));
   } else if (capacity < signature.out_count) {
-    placed = Error{SONDE_E_RANGE, fmt::format("\"{}\" gives {} results, there is room for {}", signature.text,
-                                              signature.out_count, capacity)};
+    placed = fail(SONDE_E_RANGE, fmt::format("\"{}\" gives {} results, there is room for {}", signature.text,
+                                             signature.out_count, capacity));
   } else {
     placed = place_arguments(signature, arguments, argument_count, frame);
   }
-  if (!placed) {
+  if (placed < 0) {
     if (arguments != nullptr) drop_callbacks(signature, arguments, argument_count);
-    return fail(placed.error());
+    return placed;
   }
 
   const uint64_t returned = signature.trampoline != nullptr ? signature.trampoline(function, frame.slots)
