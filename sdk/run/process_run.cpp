@@ -164,6 +164,13 @@ const char *wanted_configuration() {
   return path;
 }
 
+// Says once why there will be no run; the program goes on as if nothing were there.
+sonde_status refuse(const Error &error) {
+  process().state.store(State::kRefused, std::memory_order_release);
+  host_table()->log(SONDE_LOG_ERROR, "run", fmt::format("this process is not captured: {}", error.text).c_str());
+  return fail(error);
+}
+
 // The run of this process, opened at the first call.
 sonde_status ensure() {
   Process &own = process();
@@ -200,12 +207,9 @@ sonde_status ensure() {
       opened = open_and_start(**all, path);
       (*all)->capture->leave();
     }
-    own.state.store(opened ? State::kActive : State::kRefused, std::memory_order_release);
-    if (opened) return SONDE_OK;
-    // Once, and the program goes on as if nothing were there.
-    host_table()->log(SONDE_LOG_ERROR, "run",
-                      fmt::format("this process is not captured: {}", opened.error().text).c_str());
-    return fail(opened.error());
+    if (!opened) return refuse(opened.error());
+    own.state.store(State::kActive, std::memory_order_release);
+    return SONDE_OK;
   }
 }
 
@@ -217,10 +221,12 @@ sonde_status start_eagerly() {
   const Result<const Services *> all = services();
   if (!all) return fail(all.error());
   sonde_config_t *tree = nullptr;
-  if (const sonde_status status = (*all)->config->load(path, &tree); status != SONDE_OK) return status;
+  if (const sonde_status status = (*all)->config->load(path, &tree); status != SONDE_OK) {
+    return refuse({status, error_text(status)});
+  }
   const OwnedConfig owned(tree);
   const Result<Settings> settings = read_settings(**all, tree);
-  if (!settings) return fail(settings.error());
+  if (!settings) return refuse(settings.error());
   const bool has_host = std::any_of(settings->ports.begin(), settings->ports.end(),
                                     [](const PluginWish &wish) { return wish.id == "host"; });
   return has_host || settings->record_eager ? ensure() : SONDE_OK;

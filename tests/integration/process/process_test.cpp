@@ -355,6 +355,55 @@ TEST_F(Process, WithoutEagerStartOrHostPortNothingBegins) {
   EXPECT_TRUE(exited(run_emitter("return"), 71)) << "and there is no current session";
 }
 
+// As CUDA, NVTX, rocprofiler and the OpenCL loader open the library themselves, without a preload.
+class Entries : public Process {
+ protected:
+  int run_entries(bool has_configuration, bool forks = false) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      if (has_configuration) ::setenv("SONDE_RUN", (folder_ / "run.yaml").c_str(), 1);
+      ::alarm(30);
+      ::execl(ENTRIES, ENTRIES, PRELOAD, forks ? "fork" : nullptr, nullptr);
+      ::_exit(127);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    child_ = static_cast<uint64_t>(child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+};
+
+TEST_F(Entries, WithoutARunEveryRuntimeGoesOnWithoutATool) { EXPECT_EQ(run_entries(false), 1); }
+
+TEST_F(Entries, WithoutAPortEveryRuntimeGoesOnWithoutATool) {
+  write_configuration("record: {path: " + capture_folder() + "}\n");
+  EXPECT_EQ(run_entries(true), 1);
+}
+
+TEST_F(Entries, ReachThePortOfTheRunAndTheCaptureIsClosedAtExit) {
+  write_configuration("record: {path: " + capture_folder() + "}\nports: {entries: {}}\nplugins: {path: [" +
+                      std::string(ENTRIES_PORT) + "]}\n");
+  EXPECT_EQ(run_entries(true), 15);
+  const Captures captures = read_captures(capture_folder());
+  ASSERT_EQ(captures.sources.size(), 1u);
+  EXPECT_TRUE(captures.sources[0].complete);
+  EXPECT_EQ(captures.sources[0].marks,
+            (std::map<std::string, uint64_t>{{"cuda", 1}, {"nvtx", 1}, {"opencl", 1}, {"rocprofiler", 1}}));
+}
+
+// A runtime that calls in a forked child for the first time there begins a run of that child.
+TEST_F(Entries, InAForkedChildBeginARunOfItsOwn) {
+  write_configuration("record: {path: " + capture_folder() + "}\nports: {entries: {}}\nplugins: {path: [" +
+                      std::string(ENTRIES_PORT) + "]}\n");
+  EXPECT_EQ(run_entries(true, true), 15);
+  const Captures captures = read_captures(capture_folder());
+  ASSERT_EQ(captures.sources.size(), 2u);
+  for (const Source &source : captures.sources) {
+    EXPECT_EQ(source.marks.size(), 4u) << source.file;
+    EXPECT_TRUE(source.complete) << source.file;
+  }
+}
+
 TEST_F(Process, ABadConfigurationLeavesTheProgramAlone) {
   write_configuration("record: {path: " + capture_folder() + ", start: eager}\nanalyses: [nobody]\n");
   EXPECT_TRUE(exited(run({PLAIN}), 0));
