@@ -88,8 +88,7 @@ void write_batch_table(const BatchTable &table, Bytes &out) {
   }
 }
 
-bool read_batch_table(std::span<const uint8_t> encoded, uint64_t record_bytes, uint64_t record_count,
-                      BatchTable &out) {
+bool read_batch_table(std::span<const uint8_t> encoded, uint64_t record_bytes, uint64_t record_count, BatchTable &out) {
   out.clear();
   ByteReader in(encoded);
   const uint64_t clocks = in.varint_up_to(encoded.size() / kClockBytes);

@@ -14,8 +14,8 @@ namespace sonde::store {
 // A run of records of one stream as it was delivered; consecutive ones of one stream may have been put together.
 struct StoredBatch {
   uint64_t stream = 0;
-  uint64_t sequence = 0;    // of the stream in the file; a gap is one or more batches that the recording lost
-  uint64_t position = 0;    // as in sonde_batch_t
+  uint64_t sequence = 0;  // of the stream in the file; a gap is one or more batches that the recording lost
+  uint64_t position = 0;  // as in sonde_batch_t
   uint64_t bytes = 0;
   uint64_t count = 0;
   uint64_t first_time = 0;  // least raw time

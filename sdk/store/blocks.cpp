@@ -21,8 +21,8 @@ BlockWriter::~BlockWriter() { ZSTD_freeCCtx(context_); }
 void BlockWriter::write(Bytes &out, std::span<const uint8_t> bytes) {
   if (bytes.size() > 32) {
     if (scratch_.size() < bytes.size()) scratch_.resize(bytes.size());
-    const size_t stored = ZSTD_compressCCtx(context_, scratch_.data(), worth(bytes.size()), bytes.data(), bytes.size(),
-                                            level_);
+    const size_t stored =
+        ZSTD_compressCCtx(context_, scratch_.data(), worth(bytes.size()), bytes.data(), bytes.size(), level_);
     if (ZSTD_isError(stored) == 0) {
       put_varint(out, uint64_t{stored} * 2 + 1);
       put_bytes(out, scratch_.data(), stored);

@@ -151,9 +151,9 @@ std::vector<sonde_loss_t> Capture::losses_of(uint64_t index) {
     if (source.file_bytes != 0) damaged(UINT64_MAX, source.file_bytes);
   } else {
     const FileReader &reader = *source.reader;
-    rows = reader.complete() ? reader.ledger()
-                             : losses_of_unfinished(reader.ledger(), reader.positions(), source.live,
-                                                    reader.header().memory_bound);
+    rows = reader.complete()
+               ? reader.ledger()
+               : losses_of_unfinished(reader.ledger(), reader.positions(), source.live, reader.header().memory_bound);
     uint64_t records = 0;
     uint64_t bytes = 0;
     for (const Damage &damage : reader.damages()) {

@@ -23,7 +23,7 @@ class Capture {
     std::unique_ptr<FileReader> reader;  // none: the file was never made, or nothing in it can be read
     std::optional<LiveState> live;
     uint64_t file_bytes = 0;
-    std::string failure;  // why there is no reader
+    std::string failure;             // why there is no reader
     std::deque<std::string> damage;  // texts of sonde_source_info_t.damage that were given out; the last one holds
   };
 

@@ -34,9 +34,9 @@ struct ChunkWriterOptions {
 
 // What the writer asks of its session.
 struct ChunkWriterHooks {
-  std::function<std::vector<sonde_loss_t>()> ledger;  // rows that belong into the file
+  std::function<std::vector<sonde_loss_t>()> ledger;                            // rows that belong into the file
   std::function<void(uint64_t stream, uint64_t records, uint64_t bytes)> lose;  // SONDE_LOSS_DISK
-  std::function<void(const Error &)> fail;                                     // a write failed; may be called often
+  std::function<void(const Error &)> fail;                                      // a write failed; may be called often
 };
 
 class ChunkWriter {

@@ -21,8 +21,8 @@ enum class Base : uint8_t {
 
 struct Predictor {
   Base base = Base::kNone;
-  bool by_entry = false;   // minus the last residual of the same dictionary entry, 0 before the first
-  uint32_t end_word = 0;   // for kPreviousEnd
+  bool by_entry = false;  // minus the last residual of the same dictionary entry, 0 before the first
+  uint32_t end_word = 0;  // for kPreviousEnd
 };
 
 // First byte of a stored column: base in the low bits, then this flag.

@@ -25,8 +25,8 @@ class FileSource : public ByteSource {
   bool read(uint64_t offset, std::span<uint8_t> out) const override {
     uint64_t done = 0;
     while (done < out.size()) {
-      const ssize_t taken = ::pread(descriptor_, out.data() + done, out.size() - done,
-                                    static_cast<off_t>(offset + done));
+      const ssize_t taken =
+          ::pread(descriptor_, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
       if (taken < 0 && errno == EINTR) continue;
       if (taken <= 0) return false;
       done += static_cast<uint64_t>(taken);
@@ -71,8 +71,7 @@ Result<std::unique_ptr<ByteSource>> open_source(const std::string &path) {
     ::close(descriptor);
     return Error{SONDE_E_IO, "capture file '" + path + "' is not a regular file"};
   }
-  return std::unique_ptr<ByteSource>(
-      std::make_unique<FileSource>(descriptor, static_cast<uint64_t>(status.st_size)));
+  return std::unique_ptr<ByteSource>(std::make_unique<FileSource>(descriptor, static_cast<uint64_t>(status.st_size)));
 }
 
 std::unique_ptr<ByteSource> memory_source(std::span<const uint8_t> bytes) {
@@ -113,8 +112,7 @@ Result<void> FileReader::read_header() {
 
 bool FileReader::read_chunk_header(uint64_t offset, ChunkHeader &out) const {
   if (!source_->read(offset, bytes_of(out)) || out.magic != kChunkMagic) return false;
-  if (!options_.ignore_checksums &&
-      XXH3_64bits(&out, offsetof(ChunkHeader, header_checksum)) != out.header_checksum) {
+  if (!options_.ignore_checksums && XXH3_64bits(&out, offsetof(ChunkHeader, header_checksum)) != out.header_checksum) {
     return false;
   }
   return out.payload_bytes <= kMaxPayloadBytes && out.record_bytes <= kMaxChunkRecordBytes &&
@@ -167,8 +165,8 @@ void FileReader::note_damage(Damage damage) {
     Damage &last = damages_.back();
     last.bytes += damage.bytes;
     last.at_end = damage.at_end;
-    last.records = last.records == UINT64_MAX || damage.records == UINT64_MAX ? UINT64_MAX
-                                                                              : last.records + damage.records;
+    last.records =
+        last.records == UINT64_MAX || damage.records == UINT64_MAX ? UINT64_MAX : last.records + damage.records;
     return;
   }
   damages_.push_back(damage);
@@ -213,8 +211,8 @@ void FileReader::scan() {
       // The header is right, so its size is; but where bytes were lost, the next chunk begins earlier.
       ChunkHeader next{};
       Trailer trailer{};
-      const bool follows = offset + bytes == size || read_chunk_header(offset + bytes, next) ||
-                           read_trailer(offset + bytes, trailer);
+      const bool follows =
+          offset + bytes == size || read_chunk_header(offset + bytes, next) || read_trailer(offset + bytes, trailer);
       const uint64_t end = follows ? offset + bytes : find_next(offset + 1);
       note_damage({offset, end - offset, lost_records, false});
       offset = resume = end;
@@ -250,7 +248,8 @@ bool FileReader::look_at(const FoundChunk &chunk, FoundChunk &out) {
       index_ = std::move(index);
       return true;
     }
-    default: return read_payload(chunk, encoded);
+    default:
+      return read_payload(chunk, encoded);
   }
 }
 
@@ -306,8 +305,8 @@ void FileReader::give_up(const FoundChunk &chunk) {
   for (const Damage &damage : damages_) {
     if (damage.offset == chunk.offset) return;
   }
-  damages_.push_back({chunk.offset, sizeof(ChunkHeader) + padded(chunk.header.payload_bytes),
-                      chunk.header.record_count, false});
+  damages_.push_back(
+      {chunk.offset, sizeof(ChunkHeader) + padded(chunk.header.payload_bytes), chunk.header.record_count, false});
 }
 
 }  // namespace sonde::store

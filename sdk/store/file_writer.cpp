@@ -91,8 +91,8 @@ Result<void> FileWriter::append(std::span<const uint8_t> bytes) {
   const FileLimitGuard guard;
   uint64_t done = 0;
   while (done < bytes.size()) {
-    const ssize_t taken = ::pwrite(descriptor_, bytes.data() + done, bytes.size() - done,
-                                   static_cast<off_t>(offset_ + done));
+    const ssize_t taken =
+        ::pwrite(descriptor_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset_ + done));
     if (taken < 0 && errno == EINTR) continue;
     if (taken <= 0) {
       const int number = taken == 0 ? ENOSPC : errno;
@@ -124,8 +124,8 @@ Result<void> FileWriter::seal(ChunkType type, Codec codec, const RecordTotals &t
   const uint64_t begin = offset_;
   if (Result<void> written = append(chunk_); !written) return written;
   ++number_;
-  index_.entries.push_back({begin, chunk_.size(), header.type, totals.bytes, totals.count, totals.first_ns,
-                            totals.last_ns});
+  index_.entries.push_back(
+      {begin, chunk_.size(), header.type, totals.bytes, totals.count, totals.first_ns, totals.last_ns});
   return {};
 }
 

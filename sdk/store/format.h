@@ -49,8 +49,8 @@ enum class Codec : uint32_t {
 // Before each chunk; the payload follows, then zeros up to a multiple of 8.
 struct ChunkHeader {
   uint64_t magic;
-  uint32_t type;   // ChunkType; readers skip what they do not know
-  uint32_t codec;  // Codec for kRecords, otherwise 0
+  uint32_t type;              // ChunkType; readers skip what they do not know
+  uint32_t codec;             // Codec for kRecords, otherwise 0
   uint64_t payload_bytes;     // without the zeros
   uint64_t record_bytes;      // of the decoded records; 0 for other types
   uint64_t record_count;      // records; entries for other types

@@ -296,9 +296,8 @@ void RecordDecoder::make_rows(const Shape &shape, uint8_t *rows) {
   Column *const time = !static_words_[1] ? &columns[column_count_ - 1] : nullptr;
   const Column *interval = nullptr;
   if (time != nullptr && time->predictor.base == Base::kPreviousEnd) {
-    interval = std::find_if(columns, columns + column_count_, [&](const Column &column) {
-      return column.word == time->predictor.end_word;
-    });
+    interval = std::find_if(columns, columns + column_count_,
+                            [&](const Column &column) { return column.word == time->predictor.end_word; });
   }
   const CopyTemplates copy = kCopyTemplates[shape.words < kCopyTemplates.size() ? shape.words : 0];
   const bool alone = shapes_.size() == 1;

@@ -380,9 +380,9 @@ void RecordEncoder::encode_columns(const uint8_t *records, const Shape &shape, B
 
 uint64_t RecordEncoder::memory() const {
   uint64_t bytes = blocks_.memory() + shapes_.capacity() * sizeof(Shape) + shape_table_.capacity() * 4 +
-                   offsets_.capacity() * 4 + runs_.capacity() + entry_of_.capacity() * 2 +
-                   entry_table_.capacity() * 4 + entry_record_.capacity() * 4 + residuals_.capacity() * 8 +
-                   last_of_entry_.capacity() * 8 + plane_.capacity() + sample_table_.capacity() * 8;
+                   offsets_.capacity() * 4 + runs_.capacity() + entry_of_.capacity() * 2 + entry_table_.capacity() * 4 +
+                   entry_record_.capacity() * 4 + residuals_.capacity() * 8 + last_of_entry_.capacity() * 8 +
+                   plane_.capacity() + sample_table_.capacity() * 8;
   return bytes;
 }
 

@@ -85,8 +85,8 @@ Recorder::Recorder(sonde_session_t *session, std::string path, const sonde_write
       spills_(options.when_full == SONDE_FULL_SPILL),
       session_(session) {}
 
-Result<std::shared_ptr<Recorder>> Recorder::start(sonde_session_t *handle, const std::string &path,
-                                                  const char *spaces, const sonde_writer_options_t &options) {
+Result<std::shared_ptr<Recorder>> Recorder::start(sonde_session_t *handle, const std::string &path, const char *spaces,
+                                                  const sonde_writer_options_t &options) {
   core::Session *const session = core::find_session(handle);
   if (session == nullptr) return Error{SONDE_E_INVALID, last_error()};
   if (session->state() != SONDE_STATE_OPEN) {
@@ -94,8 +94,8 @@ Result<std::shared_ptr<Recorder>> Recorder::start(sonde_session_t *handle, const
   }
   if (path.empty()) return Error{SONDE_E_INVALID, "the path of the capture file is empty"};
   if (options.when_full > SONDE_FULL_DROP) {
-    return Error{SONDE_E_INVALID, fmt::format("when_full is {}, expected SONDE_FULL_SPILL or SONDE_FULL_DROP",
-                                              options.when_full)};
+    return Error{SONDE_E_INVALID,
+                 fmt::format("when_full is {}, expected SONDE_FULL_SPILL or SONDE_FULL_DROP", options.when_full)};
   }
   if (options.chunk_bytes > kMaxChunkRecordBytes) {
     return Error{SONDE_E_RANGE,
@@ -300,9 +300,7 @@ std::vector<sonde_loss_t> Recorder::ledger() {
 }
 
 // With session_mutex_ held: NULL after the session's close, and in a forked child.
-core::Session *Recorder::open_session() const {
-  return session_ == nullptr ? nullptr : core::find_session(session_);
-}
+core::Session *Recorder::open_session() const { return session_ == nullptr ? nullptr : core::find_session(session_); }
 
 void Recorder::detach() {
   std::vector<sonde_loss_t> rows = ledger();

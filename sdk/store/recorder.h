@@ -34,8 +34,8 @@ namespace sonde::store {
 class Recorder : public std::enable_shared_from_this<Recorder> {
  public:
   // Subscribes; see sonde_store_service_t.record. [control]
-  static Result<std::shared_ptr<Recorder>> start(sonde_session_t *session, const std::string &path,
-                                                 const char *spaces, const sonde_writer_options_t &options);
+  static Result<std::shared_ptr<Recorder>> start(sonde_session_t *session, const std::string &path, const char *spaces,
+                                                 const sonde_writer_options_t &options);
   ~Recorder();
   Recorder(const Recorder &) = delete;
   Recorder &operator=(const Recorder &) = delete;

@@ -60,10 +60,16 @@ class SourceReplay {
     for (; next_ < reader_.chunks().size(); ++next_) {
       const FoundChunk &chunk = reader_.chunks()[next_];
       switch (static_cast<ChunkType>(chunk.header.type)) {
-        case ChunkType::kRecords: return;
-        case ChunkType::kStrings: take_strings(chunk); break;
-        case ChunkType::kSchemas: take_schemas(chunk); break;
-        default: break;
+        case ChunkType::kRecords:
+          return;
+        case ChunkType::kStrings:
+          take_strings(chunk);
+          break;
+        case ChunkType::kSchemas:
+          take_schemas(chunk);
+          break;
+        default:
+          break;
       }
     }
   }
@@ -76,8 +82,8 @@ class SourceReplay {
       return;
     }
     // A gap comes from a damaged chunk of strings, so it is no wider than the file allows.
-    const uint64_t greatest = std::min<uint64_t>(kMaxStringId, known_strings_ + entries.size() +
-                                                                   reader_.file_bytes() * 16);
+    const uint64_t greatest =
+        std::min<uint64_t>(kMaxStringId, known_strings_ + entries.size() + reader_.file_bytes() * 16);
     for (const StringEntry &entry : entries) {
       if (entry.id > greatest) break;
       feed_.set_string(number_, entry.id, entry.text);
@@ -107,9 +113,9 @@ class SourceReplay {
       sonde_schema_t renamed = schema;
       renamed.space = name.c_str();
       if (capture.register_space(&renamed, &here) == SONDE_OK) {
-        capture.note(session_.handle(), 1, "store",
-                     fmt::format("records of space '{}' in '{}' come as '{}': {}", schema.space, path_, name, reason)
-                         .c_str());
+        capture.note(
+            session_.handle(), 1, "store",
+            fmt::format("records of space '{}' in '{}' come as '{}': {}", schema.space, path_, name, reason).c_str());
         return here;
       }
     }
@@ -160,8 +166,10 @@ class SourceReplay {
 
   bool decode(const FoundChunk &chunk, std::span<const uint8_t> encoded, std::span<uint8_t> rows) {
     switch (static_cast<Codec>(chunk.header.codec)) {
-      case Codec::kRows: return RecordDecoder::decode_rows(encoded, spaces_, rows, chunk.header.record_count);
-      case Codec::kColumns: return decoder_.decode_columns(encoded, spaces_, rows, chunk.header.record_count);
+      case Codec::kRows:
+        return RecordDecoder::decode_rows(encoded, spaces_, rows, chunk.header.record_count);
+      case Codec::kColumns:
+        return decoder_.decode_columns(encoded, spaces_, rows, chunk.header.record_count);
     }
     return false;
   }

@@ -42,7 +42,7 @@ uint32_t small_space() {
   const sonde_field_t fields[] = {{"value", 16, 8, SONDE_KIND_ADDRESS, 0, "", ""},
                                   {"counter", 24, 8, SONDE_KIND_UINT, 0, "", ""}};
   const sonde_record_type_t type = {1, 32, "small", "", fields, 2, sizeof(sonde_field_t)};
-  const sonde_schema_t schema = {sizeof(sonde_schema_t), 1, "com.example.small", "", &type,
+  const sonde_schema_t schema = {sizeof(sonde_schema_t),      1, "com.example.small", "", &type,
                                  sizeof(sonde_record_type_t), 0};
   uint32_t space = 0;
   require(service<sonde_capture_service_t>(SONDE_CAPTURE_SERVICE).register_space(&schema, &space));
@@ -145,8 +145,8 @@ const Chunks &chunks_of(bool kernels) {
       if (chunk.header.type != static_cast<uint32_t>(ChunkType::kRecords)) continue;
       std::span<const uint8_t> encoded;
       if (!reader->read_batches(chunk, table, encoded)) std::abort();
-      chunks.all.push_back({Bytes(encoded.begin(), encoded.end()), chunk.header.record_bytes,
-                            chunk.header.record_count});
+      chunks.all.push_back(
+          {Bytes(encoded.begin(), encoded.end()), chunk.header.record_bytes, chunk.header.record_count});
     }
     return chunks;
   };
@@ -207,9 +207,8 @@ void BM_Decompress(benchmark::State &state, bool kernels) {
     constexpr uint8_t kMagic[4] = {0x28, 0xb5, 0x2f, 0xfd};
     const uint8_t *const end = chunk.encoded.data() + chunk.encoded.size();
     for (const uint8_t *at = chunk.encoded.data(); end - at > 4;) {
-      const size_t bytes = std::memcmp(at, kMagic, 4) == 0
-                               ? ZSTD_findFrameCompressedSize(at, static_cast<size_t>(end - at))
-                               : 0;
+      const size_t bytes =
+          std::memcmp(at, kMagic, 4) == 0 ? ZSTD_findFrameCompressedSize(at, static_cast<size_t>(end - at)) : 0;
       if (bytes == 0 || ZSTD_isError(bytes) != 0) {
         ++at;
         continue;

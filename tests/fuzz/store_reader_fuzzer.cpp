@@ -51,7 +51,8 @@ void read_file(std::span<const uint8_t> bytes, bool ignore_checksums) {
         }
         break;
       }
-      default: break;
+      default:
+        break;
     }
   }
   for (const Damage &damage : reader.damages()) counted += damage.bytes;

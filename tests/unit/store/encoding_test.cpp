@@ -230,7 +230,7 @@ TEST(Entries, ASchemaRoundTrips) {
                                   {"state", 24, 4, SONDE_KIND_ENUM, 0, "", "idle|busy"}};
   const sonde_record_type_t types[] = {{3, 32, "tick", "one tick", fields, 2, sizeof(sonde_field_t)},
                                        {9, 16, "mark", "", nullptr, 0, sizeof(sonde_field_t)}};
-  const sonde_schema_t schema = {sizeof(sonde_schema_t),       2, "com.example.clock", "ticks of a clock", types,
+  const sonde_schema_t schema = {sizeof(sonde_schema_t),      2, "com.example.clock", "ticks of a clock", types,
                                  sizeof(sonde_record_type_t), 0};
   Bytes encoded;
   write_schema(77, schema, encoded);
@@ -261,7 +261,7 @@ TEST(Entries, ASchemaRoundTrips) {
 TEST(Entries, AFieldOutsideItsRecordIsRefused) {
   const sonde_field_t field = {"value", 24, 8, SONDE_KIND_UINT, 0, "", ""};
   const sonde_record_type_t type = {1, 24, "tick", "", &field, 1, sizeof(sonde_field_t)};
-  const sonde_schema_t schema = {sizeof(sonde_schema_t), 1, "com.example.clock", "", &type,
+  const sonde_schema_t schema = {sizeof(sonde_schema_t),      1, "com.example.clock", "", &type,
                                  sizeof(sonde_record_type_t), 0};
   Bytes encoded;
   write_schema(77, schema, encoded);

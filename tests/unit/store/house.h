@@ -25,6 +25,16 @@
 
 namespace sonde::store::testing {
 
+// Deadline of stops and flushes: far beyond what a loaded machine needs.
+inline constexpr uint64_t kPatienceNs = 120'000'000'000;
+
+// Sanitizers hold memory and take time of their own.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 inline void install_services() {
   core::install();
   store::install();
@@ -244,7 +254,7 @@ class TestCapture {
     collector.attach(session, std::move(spaces));
     EXPECT_EQ(sessions().start(session), SONDE_OK) << last_error();
     EXPECT_EQ(store_service().replay(handle_, session, nullptr, nullptr), SONDE_OK) << last_error();
-    EXPECT_EQ(sessions().stop(session, 0), SONDE_OK) << last_error();
+    EXPECT_EQ(sessions().stop(session, kPatienceNs), SONDE_OK) << last_error();
     std::erase_if(collector.batches, [](const Collector::Batch &batch) { return batch.source == 0; });
     return collector;
   }

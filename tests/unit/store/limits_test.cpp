@@ -89,7 +89,7 @@ TEST(Limits, AtTheLimitOfTheFileRecordsAreDroppedAndCounted) {
   SONDE_ASSERT_OK(store_service().record(session, path.c_str(), "sonde.host", &options, &recording));
   SONDE_ASSERT_OK(sessions().start(session));
   const uint64_t taken = emit_noise(session, 50'000);
-  SONDE_ASSERT_OK(sessions().stop(session, 0));
+  SONDE_ASSERT_OK(sessions().stop(session, kPatienceNs));
   SONDE_ASSERT_OK(store_service().finish(recording));
   const TestCapture file(path);
   EXPECT_EQ(file.info().complete, 1u);
@@ -122,7 +122,7 @@ TEST(Limits, AFullDiskEndsNothingAndIsCounted) {
     const rlimit limit{400'000, 400'000};
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(3);
     taken += emit_noise(session, 50'000);
-    EXPECT_EQ(sessions().stop(session, 0), SONDE_OK);
+    EXPECT_EQ(sessions().stop(session, kPatienceNs), SONDE_OK);
     const uint64_t lost = sum(session.losses(), SONDE_LOSS_DISK) + sum(session.losses(), SONDE_LOSS_QUEUE_FULL);
     store_service().finish(recording);
     tell(pipe, taken);
@@ -146,7 +146,7 @@ TEST(Limits, AFullDiskEndsNothingAndIsCounted) {
 // 10^7 records through a small cap: nothing grows, and every record is in the file or in the ledger.
 TEST(Limits, MemoryStaysBelowTheCapWithTenMillionEvents) {
   constexpr uint64_t kCap = 16 << 20;
-  constexpr uint64_t kEvents = 10'000'000;
+  constexpr uint64_t kEvents = kSanitized ? 500'000 : 10'000'000;
   const Folder folder;
   const std::string path = folder.file("a.sonde");
   const Child child = Child::start([&](int pipe) {
@@ -170,7 +170,7 @@ TEST(Limits, MemoryStaysBelowTheCapWithTenMillionEvents) {
       record.correlation = index;
       taken += static_cast<uint64_t>(sonde_write(&capture(), writer, &record, sizeof record));
     }
-    EXPECT_EQ(sessions().stop(session, 0), SONDE_OK);
+    EXPECT_EQ(sessions().stop(session, kPatienceNs), SONDE_OK);
     const uint64_t peak = session.status().memory_peak;
     const std::vector<sonde_loss_t> losses = session.losses();
     EXPECT_EQ(store_service().finish(recording), SONDE_OK);
@@ -181,12 +181,13 @@ TEST(Limits, MemoryStaysBelowTheCapWithTenMillionEvents) {
     tell(pipe, resident() - before);
   });
   uint64_t taken = 0, lost = 0, ring_full = 0, peak = 0, growth = 0;
-  ASSERT_TRUE(child.read(taken) && child.read(lost) && child.read(ring_full) && child.read(peak) &&
-              child.read(growth));
+  ASSERT_TRUE(child.read(taken) && child.read(lost) && child.read(ring_full) && child.read(peak) && child.read(growth));
   EXPECT_EQ(child.wait(), 0);
   EXPECT_EQ(taken + ring_full, kEvents);
   EXPECT_LE(peak, kCap * 11 / 10);
-  EXPECT_LE(growth, kCap * 11 / 10);
+  if (!kSanitized) {
+    EXPECT_LE(growth, kCap * 11 / 10);
+  }
   const TestCapture file(path);
   EXPECT_EQ(file.info().complete, 1u);
   const uint64_t kept = file.info().records;
@@ -210,7 +211,7 @@ TEST(Limits, WhenCompressionIsTooSlowChunksAreWrittenUncompressed) {
     EXPECT_EQ(store_service().record(session, path.c_str(), "sonde.host", &options, &recording), SONDE_OK);
     EXPECT_EQ(sessions().start(session), SONDE_OK);
     emit_noise(session, 200'000);
-    EXPECT_EQ(sessions().stop(session, 60'000'000'000), SONDE_OK);
+    EXPECT_EQ(sessions().stop(session, kPatienceNs), SONDE_OK);
     EXPECT_EQ(store_service().finish(recording), SONDE_OK);
     Result<std::unique_ptr<ByteSource>> source = open_source(path);
     EXPECT_TRUE(source);

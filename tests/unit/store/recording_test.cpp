@@ -27,7 +27,7 @@ void run_recorded(const std::string &path, Collector &live, const std::function<
   SONDE_ASSERT_OK(store_service().record(session, path.c_str(), nullptr, options, &recording));
   SONDE_ASSERT_OK(sessions().start(session));
   body(session);
-  SONDE_ASSERT_OK(sessions().stop(session, 0));
+  SONDE_ASSERT_OK(sessions().stop(session, kPatienceNs));
   SONDE_ASSERT_OK(store_service().finish(recording));
 }
 
@@ -163,7 +163,7 @@ TEST(Recording, StringsClocksLossesAndTailsComeBack) {
   EXPECT_EQ(losses[0].source, 1u);
   EXPECT_EQ(losses[0].cause, SONDE_LOSS_VENDOR);
   EXPECT_EQ(losses[0].records, 12u);
-  SONDE_ASSERT_OK(sessions().stop(session, 0));
+  SONDE_ASSERT_OK(sessions().stop(session, kPatienceNs));
 
   const auto of_port = [](const Collector &collector) {
     for (const Collector::Batch &batch : collector.batches) {
@@ -191,24 +191,27 @@ TEST(Recording, RandomRecordsOfManyThreadsComeBack) {
     options.chunk_bytes = one % 2 == 0 ? 65536 : 0;
     options.seal_ns = one % 3 == 0 ? 1 : 0;  // every batch a chunk
     const uint64_t seeds[3] = {random(), random(), random()};
-    run_recorded(path, live, [&](sonde_session_t *session) {
-      std::vector<std::thread> threads;
-      for (const uint64_t seed : seeds) {
-        threads.emplace_back([=] {
-          std::mt19937_64 own(seed);
-          for (int round = 0; round < 4; ++round) {
-            Records records = random_records(own);
-            for (size_t at = 0; at < records.size();) {
-              auto *const record = reinterpret_cast<sonde_record_t *>(records.data() + at);
-              record->space = static_cast<uint16_t>(2 + record->space % 5);  // spaces that somebody wants
-              capture().emit(session, record);
-              at += SONDE_RECORD_BYTES(record);
-            }
+    run_recorded(
+        path, live,
+        [&](sonde_session_t *session) {
+          std::vector<std::thread> threads;
+          for (const uint64_t seed : seeds) {
+            threads.emplace_back([=] {
+              std::mt19937_64 own(seed);
+              for (int round = 0; round < 4; ++round) {
+                Records records = random_records(own);
+                for (size_t at = 0; at < records.size();) {
+                  auto *const record = reinterpret_cast<sonde_record_t *>(records.data() + at);
+                  record->space = static_cast<uint16_t>(2 + record->space % 5);  // spaces that somebody wants
+                  capture().emit(session, record);
+                  at += SONDE_RECORD_BYTES(record);
+                }
+              }
+            });
           }
-        });
-      }
-      for (std::thread &thread : threads) thread.join();
-    }, &options);
+          for (std::thread &thread : threads) thread.join();
+        },
+        &options);
     const TestCapture file(path);
     ASSERT_EQ(file.status(), SONDE_OK) << file.error();
     const Collector replayed = file.replay();
@@ -283,7 +286,7 @@ TEST(Recording, RecordsOfAContradictingSpaceComeUnderANameOfTheirOwn) {
   if (child == 0) {
     const sonde_field_t field = {"value", 16, 4, SONDE_KIND_INT, 0, "", ""};
     const sonde_record_type_t type = {1, 24, "tick", "", &field, 1, sizeof(sonde_field_t)};
-    const sonde_schema_t schema = {sizeof(sonde_schema_t), 1, "com.example.beats", "", &type,
+    const sonde_schema_t schema = {sizeof(sonde_schema_t),      1, "com.example.beats", "", &type,
                                    sizeof(sonde_record_type_t), 0};
     uint32_t here = 0;
     EXPECT_EQ(capture().register_space(&schema, &here), SONDE_OK) << last_error();
@@ -308,7 +311,7 @@ TEST(Recording, ASessionWithoutEventsMakesNoFile) {
   Collector live;
   run_recorded(folder.file("a.sonde"), live, [](sonde_session_t *session) {
     SONDE_EXPECT_OK(capture().note(session, 0, "test", "nothing of weight"));
-    SONDE_EXPECT_OK(sessions().flush(session, 0));
+    SONDE_EXPECT_OK(sessions().flush(session, kPatienceNs));
   });
   EXPECT_FALSE(std::filesystem::exists(folder.file("a.sonde")));
 }
@@ -318,7 +321,7 @@ TEST(Recording, ANoteThatSaysWhyThereIsNoDataMakesAFile) {
   Collector live;
   run_recorded(folder.file("a.sonde"), live, [](sonde_session_t *session) {
     SONDE_EXPECT_OK(capture().note(session, 3, "test", "no data because there is no device"));
-    SONDE_EXPECT_OK(sessions().flush(session, 0));
+    SONDE_EXPECT_OK(sessions().flush(session, kPatienceNs));
   });
   EXPECT_TRUE(std::filesystem::exists(folder.file("a.sonde")));
 }
@@ -334,9 +337,9 @@ TEST(Recording, AChunkIsSealedAfterItsTimeWithoutFurtherEvents) {
   SONDE_ASSERT_OK(sessions().start(session));
   const auto record = filled<sonde_host_call_t>(SONDE_SPACE_HOST, SONDE_HOST_CALL, 3);
   emit(session, &record);
-  SONDE_ASSERT_OK(sessions().flush(session, 0));
+  SONDE_ASSERT_OK(sessions().flush(session, kPatienceNs));
   bool sealed = false;
-  for (int tries = 0; tries < 200 && !sealed; ++tries) {
+  for (int tries = 0; tries < 2000 && !sealed; ++tries) {
     std::this_thread::sleep_for(milliseconds(10));
     const TestCapture file(folder.file("a.sonde"));
     sealed = file.status() == SONDE_OK && file.info().records != 0;
@@ -344,7 +347,7 @@ TEST(Recording, AChunkIsSealedAfterItsTimeWithoutFurtherEvents) {
   EXPECT_TRUE(sealed);
   const TestCapture file(folder.file("a.sonde"));
   EXPECT_EQ(file.info().complete, 0u);
-  SONDE_ASSERT_OK(sessions().stop(session, 0));
+  SONDE_ASSERT_OK(sessions().stop(session, kPatienceNs));
   SONDE_ASSERT_OK(store_service().finish(recording));
 }
 
@@ -371,7 +374,7 @@ TEST(Recording, WrongUseIsAnError) {
   EXPECT_EQ(store_service().finish(recording), SONDE_E_STATE) << "the session runs";
   sonde_recording_t *late = nullptr;
   EXPECT_EQ(store_service().record(session, folder.file("c.sonde").c_str(), nullptr, nullptr, &late), SONDE_E_STATE);
-  SONDE_ASSERT_OK(sessions().stop(session, 0));
+  SONDE_ASSERT_OK(sessions().stop(session, kPatienceNs));
   SONDE_ASSERT_OK(store_service().finish(recording));
   EXPECT_EQ(store_service().finish(recording), SONDE_E_INVALID) << "finished already";
   EXPECT_EQ(TestCapture(folder.file("none.sonde")).status(), SONDE_E_NOT_FOUND);
@@ -405,7 +408,7 @@ TEST(Recording, FinishRemovesTheLiveFile) {
   SONDE_ASSERT_OK(store_service().record(session, path.c_str(), nullptr, nullptr, &recording));
   SONDE_ASSERT_OK(sessions().start(session));
   EXPECT_TRUE(std::filesystem::exists(path + ".live"));
-  SONDE_ASSERT_OK(sessions().stop(session, 0));
+  SONDE_ASSERT_OK(sessions().stop(session, kPatienceNs));
   SONDE_ASSERT_OK(store_service().finish(recording));
   EXPECT_FALSE(std::filesystem::exists(path + ".live"));
 }

@@ -82,8 +82,7 @@ TEST(Replay, FilesOfOneBootAreMergedByTheirChunks) {
   make_file(folder.file("b.sonde"), "boot", {2000, 3000, 9000});
   const TestCapture capture(folder.path());
   ASSERT_EQ(capture.sources(), 2u);
-  EXPECT_EQ(order_of(capture.replay()),
-            (Order{{1, 1000}, {2, 2000}, {1, 3000}, {2, 3000}, {1, 5000}, {2, 9000}}));
+  EXPECT_EQ(order_of(capture.replay()), (Order{{1, 1000}, {2, 2000}, {1, 3000}, {2, 3000}, {1, 5000}, {2, 9000}}));
 }
 
 TEST(Replay, FilesOfDifferentBootsFollowOneAfterTheOther) {
@@ -186,7 +185,7 @@ TEST(Replay, DamageIsCountedWithItsRecordsInTheReplayingSession) {
   EXPECT_EQ(losses[0].cause, SONDE_LOSS_DAMAGED);
   EXPECT_EQ(losses[0].source, 1u);
   EXPECT_EQ(losses[0].records, 20u);
-  SONDE_ASSERT_OK(sessions().stop(session, 0));
+  SONDE_ASSERT_OK(sessions().stop(session, kPatienceNs));
   EXPECT_EQ(order_of(collector), (Order{{1, 1000}, {1, 3000}}));
   EXPECT_EQ(collector.batches[1].sequence, 2u) << "the gap shows in the sequence";
 }
@@ -231,7 +230,7 @@ TEST(Replay, ASmallMemoryCapIsEnough) {
   collector.attach(session, {SONDE_SPACE_HOST});
   SONDE_ASSERT_OK(sessions().start(session));
   SONDE_ASSERT_OK(store_service().replay(capture, session, nullptr, nullptr));
-  SONDE_ASSERT_OK(sessions().stop(session, 0));
+  SONDE_ASSERT_OK(sessions().stop(session, kPatienceNs));
   Records expected = calls(12000, 1000, 10);
   const Records more = calls(12000, 1000000, 10);
   expected.insert(expected.end(), more.begin(), more.end());

@@ -133,13 +133,27 @@ inline Records random_records(std::mt19937_64 &random) {
     time += random() % 8 == 0 ? random() % 100000 - 50000 : random() % 500;
     for (size_t word = 1; word < row.size(); ++word) {
       switch (shape.kinds[word]) {
-        case 0: row[word] = time; break;
-        case 1: row[word] = time + random() % 1000 - 10; break;
-        case 2: row[word] = word * 0x0101010101; break;
-        case 3: row[word] = index; break;
-        case 4: row[word] = random() % 5 * 0x100000001; break;
-        case 5: row[word] = random(); break;
-        default: row[word] = random() % 50 == 0 ? random() : 0; break;
+        case 0:
+          row[word] = time;
+          break;
+        case 1:
+          row[word] = time + random() % 1000 - 10;
+          break;
+        case 2:
+          row[word] = word * 0x0101010101;
+          break;
+        case 3:
+          row[word] = index;
+          break;
+        case 4:
+          row[word] = random() % 5 * 0x100000001;
+          break;
+        case 5:
+          row[word] = random();
+          break;
+        default:
+          row[word] = random() % 50 == 0 ? random() : 0;
+          break;
       }
     }
     const auto *const bytes = reinterpret_cast<const uint8_t *>(row.data());

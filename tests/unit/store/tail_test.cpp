@@ -30,9 +30,8 @@ core::LiveHeader header_of(uint32_t used) {
 
 TEST(Tail, IsWhatWasPublishedAndNotWritten) {
   const Folder folder;
-  const auto live = read_live_file(live_file(folder, header_of(3), {{1, 1000, 900, 0, 0, 0, 0, 0},
-                                                                    {2, 500, 500, 7, 0, 0, 0, 0},
-                                                                    {3, 64, 0, 0, 0, 0, 0, 0}}));
+  const auto live = read_live_file(live_file(
+      folder, header_of(3), {{1, 1000, 900, 0, 0, 0, 0, 0}, {2, 500, 500, 7, 0, 0, 0, 0}, {3, 64, 0, 0, 0, 0, 0, 0}}));
   ASSERT_TRUE(live);
   const std::vector<sonde_loss_t> ledger = {{2, 3, 48, SONDE_LOSS_RING_FULL, 0, 0}};
   const std::vector<sonde_loss_t> rows = losses_of_unfinished(ledger, {{1, 800}, {2, 500}}, live, 1 << 20);
