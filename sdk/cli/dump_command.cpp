@@ -20,9 +20,9 @@ struct Flags {
   std::string format = "text";
 };
 
-// A JSON value as a field of a line or a CSV row: text without quotes, nothing for null.
+// A JSON value as a field of a line or a CSV row: text without quotes and in valid UTF-8, nothing for null.
 std::string plain(const ordered_json &value) {
-  if (value.is_string()) return value.get<std::string>();
+  if (value.is_string()) return ordered_json::parse(one_line(value)).get<std::string>();
   return value.is_null() ? std::string() : one_line(value);
 }
 
