@@ -13,7 +13,7 @@ constexpr const char *kProxies = "sonde.plugins";  // registry: id -> proxy
 constexpr uint32_t kMaxParameters = 16;
 
 struct BoundParameter {
-  char code;
+  char code;  // of the signature; for handles of the host S, C or T in place of 'h'
   uint64_t handle_number;
   const char *handle;
 };
@@ -227,9 +227,9 @@ void read_argument(lua_State *state, const Bound &bound, const BoundParameter &p
     case 'D':
       read_list(state, bound, argument, parameter.code == 'D', value);
       return;
-    default: {  // 'h'
+    default: {  // 'h' or 'T'
       value.kind = SONDE_VALUE_HANDLE;
-      if (parameter.handle[0] == 'T') {
+      if (parameter.code == 'T') {
         value.as.pointer = to_table(state, argument);
         if (value.as.pointer == nullptr) bad_argument(state, bound, argument, "a table made by sonde.table");
         return;
@@ -246,9 +246,7 @@ void read_argument(lua_State *state, const Bound &bound, const BoundParameter &p
   }
 }
 
-bool is_implicit(const BoundParameter &parameter) {
-  return parameter.code == 'h' && (parameter.handle[0] == 'S' || parameter.handle[0] == 'C');
-}
+bool is_implicit(const BoundParameter &parameter) { return parameter.code == 'S' || parameter.code == 'C'; }
 
 // Upvalue 1: the Bound. The session, and the script's options as a config, are given without being written.
 // Benchmark: tests/bench/lua_call.cpp.
@@ -264,8 +262,8 @@ int call_bound(lua_State *state) {
     const BoundParameter &parameter = bound.parameters[index];
     values[index] = {};
     if (is_implicit(parameter)) {
-      const void *const object = parameter.handle[0] == 'S' ? static_cast<const void *>(script.context().session)
-                                                            : static_cast<const void *>(script.settings().options);
+      const void *const object = parameter.code == 'S' ? static_cast<const void *>(script.context().session)
+                                                         : static_cast<const void *>(script.settings().options);
       values[index].kind = SONDE_VALUE_HANDLE;
       values[index].as.pointer = object;
       continue;
@@ -312,8 +310,16 @@ int call_bound(lua_State *state) {
     const char *const text = script.context().host->last_error();
     return luaL_error(state, "%s.%s: %s (status %d)", bound.plugin, bound.name, text, static_cast<int>(status));
   }
-  luaL_checkstack(state, static_cast<int>(count), "results");
-  for (uint64_t index = 0; index < count; ++index) push_argument(state, results[index]);
+  // Lua gives a C function LUA_MINSTACK places beyond its arguments; few results need no more.
+  if (count > LUA_MINSTACK / 4) luaL_checkstack(state, static_cast<int>(count) + 4, "results");
+  for (uint64_t index = 0; index < count; ++index) {
+    const sonde_value_t &result = results[index];
+    if (result.kind == SONDE_VALUE_I64 || result.kind == SONDE_VALUE_U64) {
+      lua_pushinteger(state, result.as.i64);
+    } else {
+      push_argument(state, result);
+    }
+  }
   return static_cast<int>(count);
 }
 
@@ -330,8 +336,10 @@ void describe(lua_State *state, Bound &bound, const char *text) {
     if (parameter.code == 'h' && parameter.handle[0] == 'R') {
       luaL_error(state, "%s.%s takes results, which a script does not have", bound.plugin, bound.name);
     }
-    bound.parameters[bound.parameter_count++] = {static_cast<char>(parameter.code), parameter.handle_number,
-                                                 parameter.handle};
+    const char first = parameter.code == 'h' ? parameter.handle[0] : '\0';
+    const bool of_host = first == 'S' || first == 'C' || first == 'T';
+    bound.parameters[bound.parameter_count++] = {of_host ? first : static_cast<char>(parameter.code),
+                                                 parameter.handle_number, parameter.handle};
   }
 }
 
