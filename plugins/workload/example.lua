@@ -18,7 +18,7 @@ local top = sonde.table{
 function finish()
   local covered = 0.0
   workload.top_kernels(50, function(name, count, total, share)
-    if covered < 0.8 then top:add(name, count, total, share) end
+    if covered < 0.8 then top:add{name, count, total, share} end
     covered = covered + share
   end)
   sonde.finding{

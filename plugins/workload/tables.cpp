@@ -513,6 +513,7 @@ class Publisher {
     Table result = table("memory_timeline", "Memory over time",
                          "Bytes handed out, in at most timeline_rows equal stretches of time for each row of memory. A "
                          "stretch in which nothing changed has no row.");
+    result.show_rows(8);
     result.text("level", "see memory", kKey)
         .u64("device", "1", "the runtime's number", kKey)
         .text("kind", "kind of memory", kKey)
