@@ -1,4 +1,8 @@
 // What a script cannot reach, and that what it can behaves as the manual says.
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
 #include "script_run.h"
 
 namespace sonde::test {
@@ -167,6 +171,33 @@ assert(not pcall(string.gsub, "a", "a", true))
 assert(not pcall(string.gsub, "a", "a", function() return {} end))
 )LUA"),
             "");
+}
+
+// The stock interpreter is the standard: both run patterns.lua.
+TEST(LuaSandbox, PatternsAgreeWithTheStockInterpreter) {
+  const std::string path = std::string(SONDE_TEST_SOURCE_DIR) + "/tests/integration/lua/patterns.lua";
+  FILE *const stock = popen(("lua5.4 " + path).c_str(), "r");
+  ASSERT_NE(stock, nullptr);
+  std::vector<std::string> expected;
+  char line[65536];
+  while (std::fgets(line, sizeof(line), stock) != nullptr) {
+    expected.emplace_back(line);
+    expected.back().pop_back();
+  }
+  ASSERT_EQ(pclose(stock), 0);
+  ASSERT_EQ(expected.size(), 4000u);
+  std::ifstream file(path);
+  ScriptRun run(std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()), "deadline: 20s");
+  run.finish();
+  ASSERT_EQ(run.failure(), "");
+  uint64_t errors = 0;
+  for (uint64_t index = 0; index < expected.size(); ++index) {
+    const std::vector<std::string> row = run.row("lines", index);
+    ASSERT_EQ(row.size(), 1u);
+    ASSERT_EQ(row[0], expected[index]) << "case " << index + 1;
+    errors += expected[index].find("error") != std::string::npos;
+  }
+  EXPECT_GT(errors, 100u);  // malformed patterns are among them
 }
 
 TEST(LuaSandbox, CoroutinesFollowTheManual) {
