@@ -7,6 +7,7 @@
 
 #include <type_traits>
 
+#include "activity.h"
 #include "cupti_api.h"
 #include "cupti_types.h"
 #include "nvtx_types.h"
@@ -459,6 +460,46 @@ SAME(UnifiedMemoryCounterConfig, counter, CUpti_ActivityUnifiedMemoryCounterConf
 SAME(UnifiedMemoryCounterConfig, device, CUpti_ActivityUnifiedMemoryCounterConfig, deviceId);
 SAME(UnifiedMemoryCounterConfig, enable, CUpti_ActivityUnifiedMemoryCounterConfig, enable);
 static_assert(sizeof(UnifiedMemoryCounterConfig) == sizeof(CUpti_ActivityUnifiedMemoryCounterConfig));
+
+// The lengths that the tests' synthetic buffers give to records. Which version brought a form is known for the newest
+// only; the older forms show that the decoder follows each length.
+#define LENGTH(kind_id, version, theirs) \
+  static_assert(sonde::test::record_bytes(kind::kind_id, version) == sizeof(theirs))
+LENGTH(kConcurrentKernel, kCupti11_6, CUpti_ActivityKernel7);
+LENGTH(kConcurrentKernel, kCupti11_8, CUpti_ActivityKernel8);
+LENGTH(kConcurrentKernel, kCupti12_0, CUpti_ActivityKernel9);
+LENGTH(kConcurrentKernel, kCupti13_0, CUpti_ActivityKernel10);
+LENGTH(kMemcpy, kCupti11_6, CUpti_ActivityMemcpy4);
+LENGTH(kMemcpy, kCupti12_0, CUpti_ActivityMemcpy5);
+LENGTH(kMemcpy, kCupti13_0, CUpti_ActivityMemcpy6);
+LENGTH(kMemcpyPeer, kCupti11_6, CUpti_ActivityMemcpyPtoP3);
+LENGTH(kMemcpyPeer, kCupti13_0, CUpti_ActivityMemcpyPtoP4);
+LENGTH(kMemset, kCupti11_6, CUpti_ActivityMemset3);
+LENGTH(kMemset, kCupti13_0, CUpti_ActivityMemset4);
+LENGTH(kSynchronization, kCupti12_0, CUpti_ActivitySynchronization);
+LENGTH(kSynchronization, kCupti13_0, CUpti_ActivitySynchronization2);
+LENGTH(kMemory, kCupti12_0, CUpti_ActivityMemory3);
+LENGTH(kMemory, kCupti13_0, CUpti_ActivityMemory4);
+LENGTH(kMemoryPool, kCupti12_0, CUpti_ActivityMemoryPool2);
+LENGTH(kMemoryPool, kCupti13_0, CUpti_ActivityMemoryPool3);
+LENGTH(kRuntime, kCupti13_0, CUpti_ActivityAPI);
+LENGTH(kDriver, kCupti13_0, CUpti_ActivityAPI);
+LENGTH(kOverhead, kCupti12_0, CUpti_ActivityOverhead);
+LENGTH(kOverhead, kCupti13_0, CUpti_ActivityOverhead3);
+LENGTH(kDevice, kCupti12_0, CUpti_ActivityDevice4);
+LENGTH(kDevice, kCupti13_0, CUpti_ActivityDevice5);
+LENGTH(kContext, kCupti12_0, CUpti_ActivityContext);
+LENGTH(kContext, kCupti12_8, CUpti_ActivityContext2);
+LENGTH(kContext, kCupti13_0, CUpti_ActivityContext3);
+LENGTH(kStream, kCupti13_0, CUpti_ActivityStream);
+LENGTH(kModule, kCupti13_0, CUpti_ActivityModule);
+LENGTH(kFunction, kCupti13_0, CUpti_ActivityFunction);
+LENGTH(kGraphTrace, kCupti12_0, CUpti_ActivityGraphTrace);
+LENGTH(kGraphTrace, kCupti13_0, CUpti_ActivityGraphTrace2);
+LENGTH(kDeviceGraphTrace, kCupti13_0, CUpti_ActivityDeviceGraphTrace);
+LENGTH(kUnifiedMemoryCounter, kCupti12_0, CUpti_ActivityUnifiedMemoryCounter2);
+LENGTH(kUnifiedMemoryCounter, kCupti13_0, CUpti_ActivityUnifiedMemoryCounter3);
+static_assert(sonde::test::record_bytes(39, kCupti13_0) == sizeof(CUpti_ActivityExternalCorrelation));
 
 // ---- callbacks -----------------------------------------------------------------------------------------------------
 

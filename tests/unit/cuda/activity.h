@@ -11,7 +11,7 @@ namespace sonde::test {
 
 // Bytes of a record of `kind` as the library of `version` lays it out; 0: unknown here. The sizes are those of the
 // headers of CUDA 13.0, which carry the older forms too; tests/abi/cupti compares them.
-inline uint32_t record_bytes(uint32_t kind, uint32_t version) {
+constexpr uint32_t record_bytes(uint32_t kind, uint32_t version) {
   using namespace sonde::cuda;
   switch (kind) {
     case kind::kConcurrentKernel:
