@@ -27,6 +27,7 @@ typedef struct sonde_run_t sonde_run_t;
 #define SONDE_ENTRY_EXIT 65u         // the process ends now: the run is finished, within its deadlines
 #define SONDE_ENTRY_EXEC 66u         // another image follows: as EXIT
 #define SONDE_ENTRY_EXEC_FAILED 67u  // none did: what follows goes to a new file
+#define SONDE_ENTRY_HOST 69u         // the program asked for the host: the run starts if it has the port `host`
 #define SONDE_ENTRY_FORK 68u         // in a forked child: goes on in a run of its own if the parent had one
 
 typedef struct sonde_run_service_t {

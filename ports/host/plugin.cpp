@@ -23,18 +23,18 @@ const sonde_config_service_t *config_service = nullptr;
 
 struct Instance {
   sonde_session_t *session = nullptr;
-  bool notes = true;
+  bool notes = false;
 };
 
 constexpr sonde_option_t kOptions[] = {
-    {"notes", "true", "note how many threads the process had when the capture began", "", "", SONDE_OPTION_BOOL, 0},
+    {"notes", "false", "note how many threads the process had when the capture began", "", "", SONDE_OPTION_BOOL, 0},
 };
 
 sonde_status create(sonde_session_t *session, const sonde_config_t *options, void **instance) {
   auto *const made = new (std::nothrow) Instance;
   if (made == nullptr) return services().host->set_error(SONDE_E_FULL, "host: out of memory");
   made->session = session;
-  uint32_t notes = 1;
+  uint32_t notes = 0;
   if (options != nullptr && config_service->get_bool(options, "notes", &notes) == SONDE_OK) made->notes = notes != 0;
   *instance = made;
   return SONDE_OK;

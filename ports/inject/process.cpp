@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
@@ -16,10 +17,20 @@
 
 namespace sonde::inject {
 
+namespace {
+
+// libsonde's own, behind the one below.
+const sonde_host_t *real_host() {
+  static const auto function = next<const sonde_host_t *(*)()>("sonde_host");
+  return function();
+}
+
+}  // namespace
+
 sonde_status call(uint32_t entry, void *argument) {
   static const auto *const service = [] {
     const void *table = nullptr;
-    sonde_host()->get_service(SONDE_RUN_SERVICE, SONDE_NEED(sonde_run_service_t, inject), &table);
+    real_host()->get_service(SONDE_RUN_SERVICE, SONDE_NEED(sonde_run_service_t, inject), &table);
     return static_cast<const sonde_run_service_t *>(table);
   }();
   return service == nullptr ? SONDE_E_NOT_FOUND : service->inject(entry, argument);
@@ -62,6 +73,17 @@ __attribute__((constructor)) void begin() {
 }  // namespace
 
 }  // namespace sonde::inject
+
+// A program that embeds Sonde begins with this call; under the preload the run begins here, before it looks for the
+// current session.
+extern "C" SONDE_EXPORTED const sonde_host_t *sonde_host(void) {
+  static std::atomic<pid_t> asked{0};
+  const pid_t process = ::getpid();
+  if (asked.exchange(process, std::memory_order_relaxed) != process && std::getenv("SONDE_RUN") != nullptr) {
+    sonde::inject::call(SONDE_ENTRY_HOST, nullptr);
+  }
+  return sonde::inject::real_host();
+}
 
 extern "C" SONDE_EXPORTED void _exit(int status) { sonde::inject::end_now(status); }
 

@@ -35,7 +35,8 @@ void install_crash_handler();
 
 }  // namespace sonde::loader
 
-// Private service "sonde.crash/1" for the run service, which reaches the loader through service tables only.
+// Private service "sonde.crash/1" for the run service, which reaches the loader through service tables only and knows
+// this struct by its three members.
 #define SONDE_CRASH_SERVICE "sonde.crash/1"
 
 typedef struct sonde_crash_service_t {

@@ -213,11 +213,12 @@ sonde_status ensure() {
   }
 }
 
-// At the start of a preloaded process: helpers like shells come and go by the hundred, so a run begins here only where
-// no foreign entry would begin it.
-sonde_status start_eagerly() {
+// The beginnings that only a preload sees. Helpers like shells come and go by the hundred, so a run begins at the start
+// of a process only where the configuration says so, and otherwise when the program turns out to embed Sonde.
+sonde_status start_if_wanted(bool embeds) {
   const char *const path = wanted_configuration();
   if (path == nullptr) return fail(SONDE_E_NOT_FOUND, "inject: SONDE_RUN names no configuration in this process");
+  if (process().state.load(std::memory_order_acquire) != State::kNone) return SONDE_OK;
   const Result<const Services *> all = services();
   if (!all) return fail(all.error());
   sonde_config_t *tree = nullptr;
@@ -229,7 +230,7 @@ sonde_status start_eagerly() {
   if (!settings) return refuse(settings.error());
   const bool has_host = std::any_of(settings->ports.begin(), settings->ports.end(),
                                     [](const PluginWish &wish) { return wish.id == "host"; });
-  return has_host || settings->record_eager ? ensure() : SONDE_OK;
+  return settings->record_eager || (embeds && has_host) ? ensure() : SONDE_OK;
 }
 
 sonde_status forward(uint32_t entry, void *argument) {
@@ -274,7 +275,9 @@ sonde_status inject(uint32_t entry, void *argument) noexcept {
   return at_boundary([&]() -> sonde_status {
     switch (entry) {
       case SONDE_ENTRY_PRELOAD:
-        return start_eagerly();
+        return start_if_wanted(false);
+      case SONDE_ENTRY_HOST:
+        return start_if_wanted(true);
       case SONDE_ENTRY_FORK:
         return continue_in_child();
       case SONDE_ENTRY_EXEC_FAILED: {

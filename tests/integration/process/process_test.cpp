@@ -348,6 +348,23 @@ TEST_F(Process, AProgramWithoutEventsLeavesNoCapture) {
   }
 }
 
+// The default of `sonde run`: a program that embeds Sonde is captured, the shells around it leave nothing.
+TEST_F(Process, WithTheHostPortOnlyWhatEmbedsSondeIsCaptured) {
+  write_configuration("record: {path: " + capture_folder() + "}\nports: {host: {}}\nplugins: {path: [" +
+                      std::string(HOST_PORT) + "]}\n");
+  EXPECT_TRUE(exited(run({PLAIN}), 0));
+  EXPECT_FALSE(fs::exists(capture_folder()));
+  EXPECT_TRUE(exited(run({"/bin/sh", "-c", "/bin/true; " EMITTER " fork; /bin/true"}), 0));
+  const Captures captures = read_captures(capture_folder());
+  ASSERT_EQ(captures.sources.size(), 2u);
+  uint64_t total = 0;
+  for (const Source &source : captures.sources) {
+    EXPECT_TRUE(source.complete) << source.file;
+    total += source.total();
+  }
+  EXPECT_EQ(total, 160u);
+}
+
 TEST_F(Process, WithoutEagerStartOrHostPortNothingBegins) {
   write_configuration("record: {path: " + capture_folder() + "}\n");
   EXPECT_TRUE(exited(run({PLAIN}), 0));
