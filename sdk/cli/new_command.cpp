@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/scaffold.h"
+#include "cli/scaffold_capture.h"
 
 namespace sonde::cli {
 namespace {
@@ -50,7 +51,7 @@ Subcommand add_new(CLI::App &root) {
   app->add_option("--lang", flags->language, "c, cpp or lua")
       ->check(CLI::IsMember({"c", "cpp", "lua"}))
       ->capture_default_str();
-  return {app, [flags](const Context &) {
+  return {app, [flags](const Context &context) {
             if (!is_plugin_name(flags->name)) {
               throw CommandError(kUsage, fmt::format("\"{}\" is no plugin name: lower-case letters, digits and _, "
                                                      "beginning with a letter",
@@ -65,6 +66,10 @@ Subcommand add_new(CLI::App &root) {
               write_file(directory / file.path, file.text);
               if (file.is_program) fs::permissions(directory / file.path, fs::perms(0755), error);
               fmt::print("{}\n", (directory / file.path).string());
+            }
+            if (flags->language == "lua") {
+              write_scaffold_capture(context.host, (directory / "kernels.sonde").string());
+              fmt::print("{}\n", (directory / "kernels.sonde").string());
             }
             fmt::print("Next: {}/README.md\n", directory.string());
             return kOk;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/capture_summary.h"
 #include "cli/command.h"
 
 namespace sonde::cli {
@@ -12,6 +13,29 @@ Analysing::Analysing(const Host &host, const RunConfig &config)
   sonde_run_t *run = nullptr;
   host.check(service_.open(tree.get(), &run));
   run_.reset(run);
+  collect_notes();
+}
+
+void Analysing::collect_notes() {
+  Session session = Session::borrow(host_, this->session());
+  notes_subscription_ = session.subscribe(
+      "notes", {only(SONDE_SPACE_SESSION, {SONDE_SESSION_NOTE})}, [this, handle = session.get()](const Batch &batch) {
+        const Session session = Session::borrow(host_, handle);
+        batch.for_each<sonde_session_note_t>(
+            SONDE_SPACE_SESSION, SONDE_SESSION_NOTE, [&](const sonde_session_note_t &note) {
+              if (note.severity == 0) return;
+              constexpr const char *kWords[] = {"", "warning of", "error in", "no data from"};
+              const std::lock_guard hold(notes_mutex_);
+              notes_.emplace(note.severity, fmt::format("{} {}: {}", kWords[note.severity < 4 ? note.severity : 1],
+                                                        session.text(batch.source(), note.origin),
+                                                        session.text(batch.source(), note.text)));
+            });
+      });
+}
+
+void Analysing::print_notes() {
+  const std::lock_guard hold(notes_mutex_);
+  for (const auto &[severity, text] : notes_) fmt::print(stderr, "sonde: {}\n", visible(text));
 }
 
 sonde_session_t *Analysing::session() const {
@@ -26,6 +50,7 @@ void Analysing::replay(const std::string &capture) {
     host_.check(service_.replay(run_.get(), capture.c_str(), &Progress::update, &progress));
   }
   host_.check(service_.finish(run_.get()));
+  print_notes();
 }
 
 int Analysing::report(const std::string &capture, const RunConfig &config, const ReportFlags &flags) {

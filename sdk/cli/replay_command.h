@@ -4,7 +4,10 @@
 #include <sonde/sonde.hpp>
 
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "cli/report_output.h"
 #include "cli/run_config.h"
@@ -26,13 +29,20 @@ class Analysing {
   int report(const std::string &capture, const RunConfig &config, const ReportFlags &flags);
 
   sonde_session_t *session() const;
-  // Replays and finishes without a report.
+  // Replays and finishes without a report. What the capture says of itself (warnings, errors, "no data because ...")
+  // goes to standard error.
   void replay(const std::string &capture);
 
  private:
+  void collect_notes();
+  void print_notes();
+
   Host host_;
   const sonde_run_service_t &service_;
   OwnedRun run_;
+  std::mutex notes_mutex_;                            // guards notes_
+  std::set<std::pair<uint32_t, std::string>> notes_;  // severity, text
+  Subscription notes_subscription_;                   // ends before the run does
 };
 
 }  // namespace sonde::cli

@@ -299,6 +299,11 @@ class Replaying(Test):
         report = json.loads(self.good('replay', capture, '-p', 'workload', '--format', 'json', '--only', 'workload.kernels'))
         self.assertEqual(list(report['tables']), ['workload.kernels'])
 
+    def test_what_the_capture_says_of_itself_is_repeated(self):
+        result = self.ended(sonde('replay', self.recorded(), '-p', 'workload', '--format', 'json'), 0)
+        self.assertIn(b'sonde: no data from emit: the test has no device\n', result.stderr)
+        json.loads(result.stdout)
+
     def test_a_single_file_is_a_capture_too(self):
         path, = self.recorded().glob('*.sonde')
         self.good('replay', path, '-p', 'workload')
@@ -432,6 +437,15 @@ class Scaffolding(Test):
 
     def test_a_plugin_in_cpp(self):
         self.check('cpp')
+
+    def test_a_script_in_lua(self):
+        installed = self.prefix / 'bin/sonde'
+        source = self.folder / 'mine'
+        subprocess.run([installed, 'new', 'plugin', 'mine', '--lang', 'lua', source], check=True,
+                       stdout=subprocess.DEVNULL, timeout=60)
+        result = subprocess.run([source / 'test.sh'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60,
+                                env={**os.environ, 'SONDE': str(installed)})
+        self.assertEqual((result.returncode, result.stdout), (0, b'good\n'))
 
     def test_a_directory_in_use_is_refused(self):
         (self.folder / 'file').write_text('')
