@@ -10,7 +10,7 @@
     capture = sonde.open("run")                             # a recorded one
     results = capture.analyse("workload")
     for row in results.table("workload", "kernels"):
-        print(row["name"], row["total_ns"])
+        print(row["name"], row["total"])
 
 The extension `_sonde` needs libsonde beside it and no compiler. Integers of 64 bits are exact; text with bytes that
 are not UTF-8 shows U+FFFD for them. Every failure of the SDK is a `sonde.Error` with its text and status.

@@ -30,7 +30,7 @@ class Package(unittest.TestCase):
         kernels = {row["name"]: row for row in run.results.table("workload", "kernels")}
         self.assertEqual(kernels["axpy"]["count"], 3)
         self.assertEqual(kernels["gemm"]["count"], 1)
-        scopes = {row["name"]: row for row in run.results.table("workload", "scopes")}
+        scopes = {row["scope"]: row for row in run.results.table("workload", "scopes")}
         self.assertEqual(scopes["step"]["count"], 3)
         self.assertEqual([loss for loss in run.results.losses if loss["records"]], [])
 
@@ -42,7 +42,7 @@ class Package(unittest.TestCase):
                 self.assertTrue(sonde.free(0xFFFF800012345678))
             results = sonde.open(path).analyse("workload")
             memory = results.table("workload", "memory")
-            self.assertEqual([row["peak_bytes"] for row in memory], [2**53 + 1])
+            self.assertEqual([row["peak"] for row in memory], [2**53 + 1])
 
     def test_a_capture_replays_to_the_same_bytes(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -74,7 +74,7 @@ class Package(unittest.TestCase):
                 thread.start()
             for thread in threads:
                 thread.join()
-        scopes = {row["name"]: row for row in run.results.table("workload", "scopes")}
+        scopes = {row["scope"]: row for row in run.results.table("workload", "scopes")}
         self.assertEqual(scopes["risky"]["count"], 100)
 
     def test_a_scope_decorates(self):
@@ -84,7 +84,7 @@ class Package(unittest.TestCase):
 
         with sonde.Run(analyses={"workload": {}}) as run:
             self.assertEqual(function(3), 4)
-        scopes = {row["name"]: row for row in run.results.table("workload", "scopes")}
+        scopes = {row["scope"]: row for row in run.results.table("workload", "scopes")}
         self.assertEqual(scopes["decorated"]["count"], 4)
 
     def test_published_functions_are_methods(self):
@@ -110,7 +110,7 @@ class Package(unittest.TestCase):
         with sonde.Run(analyses={"workload": {}}) as run:
             session = run.session
         with self.assertRaisesRegex(sonde.Error, "closed"):
-            _sonde.emit_begin(session, 3, "late")
+            _sonde.flush(session)
         with self.assertRaisesRegex(KeyError, "workload.kernels"):
             run.results.table("workload", "nothing")
 
