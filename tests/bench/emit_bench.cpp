@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <sonde/capture.h>
 #include <sonde/delivery.h>
+#include <sonde/host.h>
 #include <sonde/session.h>
 #include <time.h>
 
@@ -24,8 +25,6 @@
 #include <vector>
 
 #include "emit_lttng.h"
-
-extern "C" const sonde_host_t *sonde_host(void);
 
 namespace {
 
@@ -110,7 +109,8 @@ struct Mode {
 };
 
 // The loop that is measured; kept out of line so that every mode runs the same code.
-__attribute__((noinline)) uint64_t emit_many(const uint64_t *demand, sonde_writer_t *writer, uint32_t number, uint64_t events, bool stamp) {
+__attribute__((noinline)) uint64_t emit_many(const uint64_t *demand, sonde_writer_t *writer, uint32_t number,
+                                             uint64_t events, bool stamp) {
   const sonde_capture_service_t &table = capture();
   uint64_t taken = 0;
   for (uint64_t i = 0; i < events; ++i) {
@@ -293,10 +293,12 @@ double cold_emit(int count) {
 }
 
 void print(const char *name, const Figures &figures, double floor) {
-  std::printf("%-44s %8.2f ns/event %8.2f above rdtsc  accepted %11llu  dropped %9llu  delivered %11llu  helper %6.2f ns/event\n",
-              name, figures.ns_per_event, figures.ns_per_event - floor,
-              static_cast<unsigned long long>(figures.accepted), static_cast<unsigned long long>(figures.dropped),
-              static_cast<unsigned long long>(figures.delivered), figures.helper_ns_per_event);
+  std::printf(
+      "%-44s %8.2f ns/event %8.2f above rdtsc  accepted %11llu  dropped %9llu  delivered %11llu  helper %6.2f "
+      "ns/event\n",
+      name, figures.ns_per_event, figures.ns_per_event - floor, static_cast<unsigned long long>(figures.accepted),
+      static_cast<unsigned long long>(figures.dropped), static_cast<unsigned long long>(figures.delivered),
+      figures.helper_ns_per_event);
 }
 
 }  // namespace
@@ -360,7 +362,8 @@ int main(int argc, char **argv) {
   print("8 subscribers", run(mode), floor);
   std::printf("%-44s %8.2f ns/event\n", "cold: one event each 100 us", cold_emit(2000));
   const Delivered delivered = deliver_to_eight(events * 4);
-  std::printf("%-44s %8.2f by batch, %.2f by a call for each event: %.2f of it\n", "delivery to 8 subscribers, ns/event",
-              delivered.by_batch, delivered.by_event, delivered.by_batch / delivered.by_event);
+  std::printf("%-44s %8.2f by batch, %.2f by a call for each event: %.2f of it\n",
+              "delivery to 8 subscribers, ns/event", delivered.by_batch, delivered.by_event,
+              delivered.by_batch / delivered.by_event);
   return 0;
 }
