@@ -396,6 +396,38 @@ class Configuring(Test):
         self.assertIn(str(path).encode() + b':', result.stderr)
 
 
+class RealCaptures(Test):
+    """The captures of tests/data, made on a GPU."""
+
+    def captures(self):
+        data = Path(__file__).resolve().parents[2] / 'data'
+        found = sorted(path.parent for path in data.glob('*/run.json'))
+        self.assertTrue(found, f'no captures in {data}')
+        return found
+
+    def test_reports_are_valid_and_the_same_twice(self):
+        for capture in self.captures():
+            first = self.good('replay', capture, '-p', 'workload', '--format', 'json')
+            report = json.loads(first)
+            self.assertTrue(report['tables']['workload.kernels']['rows'], capture)
+            self.assertEqual(first, self.good('replay', capture, '-p', 'workload', '--format', 'json'), capture)
+
+    def test_doctor_and_dump_count_the_same(self):
+        for capture in self.captures():
+            examined = json.loads(sonde('doctor', capture, '--format', 'json').stdout)
+            for name, count in examined['records'].items():
+                if not name.startswith('sonde.device.'):
+                    continue
+                space, kind = name.rsplit('.', 1)
+                lines = self.good('dump', capture, '--space', space, '--type', kind, '--format', 'json').splitlines()
+                self.assertEqual(len(lines), count, f'{capture} {name}')
+
+    def test_nothing_was_lost(self):
+        for capture in self.captures():
+            examined = json.loads(sonde('doctor', capture, '--format', 'json').stdout)
+            self.assertEqual(examined['losses'], {'records': 0, 'exact': True, 'rows': []}, capture)
+
+
 class Scaffolding(Test):
     """What `sonde new plugin` makes builds against the installed package alone and passes its own test."""
 
