@@ -185,8 +185,7 @@ int capture_batches(lua_State *state) {
   box->context = new_context(state);
   uint32_t space = 0;
   const sonde_schema_t *schema = nullptr;
-  if (box->context->capture->find_space(space_name, &space) < 0 ||
-      box->context->capture->schema(space, &schema) < 0) {
+  if (box->context->capture->find_space(space_name, &space) < 0 || box->context->capture->schema(space, &schema) < 0) {
     return raise_last_error(state, *box->context);
   }
   uint64_t types = lua_isnil(state, 4) ? UINT64_MAX : 0;

@@ -82,7 +82,7 @@ void push_node(lua_State *state, int index, int depth) {
   while (lua_next(state, value) != 0) {
     if (lua_type(state, -2) != LUA_TSTRING) luaL_error(state, "options: keys are names, or 1 to n");
     push_node(state, -1, depth + 1);
-    lua_remove(state, -2);          // text key entry
+    lua_remove(state, -2);            // text key entry
     push_node(state, -2, depth + 1);  // text key entry name
     lua_pushvalue(state, text);
     lua_pushstring(state, first ? "" : ",");

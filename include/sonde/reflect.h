@@ -20,10 +20,10 @@ typedef struct sonde_signature_t sonde_signature_t;
 // in C; an out parameter is a result.
 typedef struct sonde_parameter_t {
   uint32_t struct_size;
-  uint32_t kind;       // SONDE_VALUE_*; for a callback SONDE_VALUE_NONE and code 'c'
-  uint32_t code;       // the letter
-  uint32_t is_out;     // 1: a result
-  const char *handle;  // for handles "S", "T", "{name}", otherwise ""
+  uint32_t kind;           // SONDE_VALUE_*; for a callback SONDE_VALUE_NONE and code 'c'
+  uint32_t code;           // the letter
+  uint32_t is_out;         // 1: a result
+  const char *handle;      // for handles "S", "T", "{name}", otherwise ""
   uint64_t handle_number;  // for handles: what `count` of a HANDLE value of this name holds; otherwise 0
 } sonde_parameter_t;
 

@@ -263,7 +263,7 @@ int call_bound(lua_State *state) {
     values[index] = {};
     if (is_implicit(parameter)) {
       const void *const object = parameter.code == 'S' ? static_cast<const void *>(script.context().session)
-                                                         : static_cast<const void *>(script.settings().options);
+                                                       : static_cast<const void *>(script.settings().options);
       values[index].kind = SONDE_VALUE_HANDLE;
       values[index].as.pointer = object;
       continue;

@@ -143,8 +143,9 @@ int close(lua_State *state) {
 }
 
 constexpr luaL_Reg kFunctions[] = {
-    {"create", create}, {"resume", resume},           {"wrap", wrap},       {"yield", yield},
-    {"status", status}, {"isyieldable", is_yieldable}, {"running", running}, {"close", close}, {nullptr, nullptr},
+    {"create", create},   {"resume", resume}, {"wrap", wrap},
+    {"yield", yield},     {"status", status}, {"isyieldable", is_yieldable},
+    {"running", running}, {"close", close},   {nullptr, nullptr},
 };
 
 }  // namespace

@@ -164,8 +164,8 @@ const char *Matcher::match_again(const char *place, int capture) {
   const Capture &earlier = capture_[checked_capture(capture)];
   const size_t length = earlier.length == kPosition ? 0 : static_cast<size_t>(earlier.length);
   step(length / 8);
-  const bool same = static_cast<size_t>(subject_end_ - place) >= length &&
-                    std::memcmp(earlier.begin, place, length) == 0;
+  const bool same =
+      static_cast<size_t>(subject_end_ - place) >= length && std::memcmp(earlier.begin, place, length) == 0;
   return same ? place + length : nullptr;
 }
 
@@ -330,9 +330,9 @@ int search(lua_State *state, bool find) {
     return 1;
   }
   if (find && (lua_toboolean(state, 4) != 0 || !has_specials(pattern))) {
-    const void *const found =
-        pattern.length == 0 ? subject.data + start
-                            : memmem(subject.data + start, subject.length - start, pattern.data, pattern.length);
+    const void *const found = pattern.length == 0
+                                  ? subject.data + start
+                                  : memmem(subject.data + start, subject.length - start, pattern.data, pattern.length);
     if (found == nullptr) {
       lua_pushnil(state);
       return 1;

@@ -92,8 +92,8 @@ void read_column(lua_State *state, sonde_column_spec_t &column) {
   column.help = text_part(state, index, "help");
   if (column.name[0] == '\0') luaL_error(state, "column: name is missing");
   const char *const kind = text_part(state, index, "kind");
-  column.kind = kind[0] == '\0' ? SONDE_VALUE_I64
-                                : kKinds[word_index(state, "kind", kind, kKindWords, std::size(kKindWords))];
+  column.kind =
+      kind[0] == '\0' ? SONDE_VALUE_I64 : kKinds[word_index(state, "kind", kind, kKindWords, std::size(kKindWords))];
   if (flag_part(state, index, "key")) column.flags |= SONDE_COLUMN_KEY;
   if (flag_part(state, index, "hidden")) column.flags |= SONDE_COLUMN_HIDDEN;
   const char *const sort = text_part(state, index, "sort");
@@ -281,10 +281,9 @@ uint32_t read_evidence(lua_State *state, sonde_evidence_t *evidence) {
 
 // sonde.finding{rule=, message=, severity=, ...}
 int new_finding(lua_State *state) {
-  static const char *const kKeys[] = {"rule",   "severity", "verdict",   "message", "advice",
-                                      "reason", "kernel",   "file",      "tensor",  "call_path",
-                                      "line",   "column",   "evidence",  "formula", "gain_seconds",
-                                      "confidence", "sampling_scale"};
+  static const char *const kKeys[] = {"rule",     "severity", "verdict",      "message",    "advice",        "reason",
+                                      "kernel",   "file",     "tensor",       "call_path",  "line",          "column",
+                                      "evidence", "formula",  "gain_seconds", "confidence", "sampling_scale"};
   static const char *const kSeverities[] = {"note", "warning", "error"};
   static const char *const kVerdicts[] = {"violation", "ok", "unsupported"};
   Script &script = Script::of(state);

@@ -53,6 +53,8 @@ Script::Script(Settings settings, const Context &context, const sonde_plugins_se
 }
 
 Script::~Script() {
+  // A run that is given up is not stopped first; after this no batch comes.
+  if (subscription_ != 0) delivery_->unsubscribe(context_.session, subscription_);
   {
     std::lock_guard lock(callbacks_->mutex);
     callbacks_->script = nullptr;
@@ -265,8 +267,7 @@ sonde_status Script::subscribe() {
   subscription.on_batch = on_batch;
   subscription.on_end = on_end;
   subscription.user = this;
-  uint64_t ignored = 0;
-  return delivery_->subscribe(context_.session, &subscription, &ignored);
+  return delivery_->subscribe(context_.session, &subscription, &subscription_);
 }
 
 // ---- Delivery and finish ----
@@ -303,8 +304,9 @@ void Script::finish() {
   }
   const uint64_t refused = callbacks_->refused.load();
   if (refused == 0) return;
-  const std::string message = "script " + settings_.name + ": " + std::to_string(refused) +
-                              " calls of its callbacks came from a thread that does not run the script and were refused";
+  const std::string message =
+      "script " + settings_.name + ": " + std::to_string(refused) +
+      " calls of its callbacks came from a thread that does not run the script and were refused";
   sonde_finding_t finding = {};
   finding.struct_size = sizeof(finding);
   finding.severity = SONDE_SEVERITY_WARNING;

@@ -26,11 +26,11 @@
 namespace sonde::lua {
 
 struct Settings {
-  std::string name;        // origin of its tables and findings
-  std::string path;        // "" when the text was given
+  std::string name;  // origin of its tables and findings
+  std::string path;  // "" when the text was given
   std::string text;
-  uint64_t memory = 0;     // bytes
-  int64_t deadline_ns = 0; // of each call into the script
+  uint64_t memory = 0;      // bytes
+  int64_t deadline_ns = 0;  // of each call into the script
   std::vector<std::string> grants;
   const sonde_config_t *options = nullptr;  // the tree `options`; null: none
 };
@@ -47,8 +47,8 @@ struct Subscription {
 // What outlives the script when native code still holds a callback into it.
 struct CallbackHome {
   std::mutex mutex;
-  class Script *script = nullptr;  // null: gone
-  std::vector<int> dropped;        // registry references to free on the script's thread
+  class Script *script = nullptr;    // null: gone
+  std::vector<int> dropped;          // registry references to free on the script's thread
   std::atomic<uint64_t> refused{0};  // calls from a wrong thread
 };
 
@@ -115,6 +115,7 @@ class Script {
   lua_State *running_ = nullptr;
   std::atomic<uint64_t> owner_{0};  // thread inside run(), 0: none
   std::vector<Subscription> subscriptions_;
+  uint64_t subscription_ = 0;  // the host's number; 0: none
   std::shared_ptr<CallbackHome> callbacks_;
   bool loading_ = false;
   bool failed_ = false;
@@ -124,12 +125,12 @@ class Script {
 
 // ---- Libraries of the sandbox; each leaves what it makes in the globals or in the table `sonde` on top ----
 
-void open_sandbox(lua_State *state);       // sandbox.cpp: base, table, string, math, utf8
-void open_patterns(lua_State *state);      // patterns.cpp: string.find, match, gmatch, gsub, rep; the table on top
-void open_coroutines(lua_State *state);    // coroutines.cpp
-void open_subscribe(lua_State *state);     // subscribe.cpp: sonde.subscribe
-void open_publish(lua_State *state);       // publish.cpp: sonde.table, sonde.finding
-void open_calls(lua_State *state);         // calls.cpp: sonde.call, sonde.plugin
+void open_sandbox(lua_State *state);     // sandbox.cpp: base, table, string, math, utf8
+void open_patterns(lua_State *state);    // patterns.cpp: string.find, match, gmatch, gsub, rep; the table on top
+void open_coroutines(lua_State *state);  // coroutines.cpp
+void open_subscribe(lua_State *state);   // subscribe.cpp: sonde.subscribe
+void open_publish(lua_State *state);     // publish.cpp: sonde.table, sonde.finding
+void open_calls(lua_State *state);       // calls.cpp: sonde.call, sonde.plugin
 // Pushes a configuration tree as a Lua table.
 void push_options(lua_State *state, const sonde_config_service_t &config, const sonde_config_t *tree);
 

@@ -31,7 +31,8 @@ void drop_callbacks(const Signature &signature, const sonde_value_t *arguments, 
   return fail(code, fmt::format("argument {} of \"{}\": {}", index + 1, signature.text, what));
 }
 
-[[gnu::cold]] sonde_status wrong_kind(const Signature &signature, uint64_t index, const Parameter &parameter, const sonde_value_t &value) {
+[[gnu::cold]] sonde_status wrong_kind(const Signature &signature, uint64_t index, const Parameter &parameter,
+                                      const sonde_value_t &value) {
   const char *expected = parameter.code == 'c' ? "callback" : kind_name(parameter.kind);
   return wrong(signature, index, SONDE_E_TYPE, fmt::format("expected {}, got {}", expected, kind_name(value.kind)));
 }
@@ -125,7 +126,8 @@ sonde_status place_argument(const Signature &signature, uint64_t index, const Pa
     case 'h':
       if (value.kind != SONDE_VALUE_HANDLE) return wrong_kind(signature, index, parameter, value);
       if (value.count != 0 && value.count != parameter.handle_number) {
-        return wrong(signature, index, SONDE_E_TYPE, fmt::format("expected a handle {}, got another", parameter.handle));
+        return wrong(signature, index, SONDE_E_TYPE,
+                     fmt::format("expected a handle {}, got another", parameter.handle));
       }
       if (value.as.pointer == nullptr) return wrong(signature, index, SONDE_E_INVALID, "the handle is null");
       frame.slots[place++] = reinterpret_cast<uint64_t>(value.as.pointer);
@@ -148,8 +150,8 @@ sonde_status place_argument(const Signature &signature, uint64_t index, const Pa
 sonde_status place_arguments(const Signature &signature, const sonde_value_t *arguments, uint64_t argument_count,
                              Frame &frame) {
   if (argument_count != signature.in_count) {
-    return fail(SONDE_E_INVALID, fmt::format("\"{}\" takes {} arguments, got {}", signature.text, signature.in_count,
-                                             argument_count));
+    return fail(SONDE_E_INVALID,
+                fmt::format("\"{}\" takes {} arguments, got {}", signature.text, signature.in_count, argument_count));
   }
   uint32_t place = 0;
   uint64_t given = 0;
@@ -208,8 +210,7 @@ sonde_value_t to_value(const Parameter &parameter, uint64_t bits) {
 }  // namespace
 
 const char *kind_name(uint32_t kind) {
-  constexpr const char *kNames[] = {"nothing", "i64",   "u64",  "f64",  "text",
-                                    "bool",    "bytes", "i64s", "f64s", "handle"};
+  constexpr const char *kNames[] = {"nothing", "i64", "u64", "f64", "text", "bool", "bytes", "i64s", "f64s", "handle"};
   return kind < std::size(kNames) ? kNames[kind] : "a value of unknown kind";
 }
 

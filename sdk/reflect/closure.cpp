@@ -73,8 +73,7 @@ sonde_value_t to_value(const Parameter &parameter, void **place) {
 
 // The bits of `value` as `parameter` wants them; zero when the kinds do not fit.
 uint64_t to_bits(const Parameter &parameter, const sonde_value_t &value) {
-  const bool integer =
-      value.kind == SONDE_VALUE_I64 || value.kind == SONDE_VALUE_U64 || value.kind == SONDE_VALUE_BOOL;
+  const bool integer = value.kind == SONDE_VALUE_I64 || value.kind == SONDE_VALUE_U64 || value.kind == SONDE_VALUE_BOOL;
   switch (parameter.code) {
     case 'i':
       return integer ? static_cast<uint64_t>(static_cast<int64_t>(static_cast<int32_t>(value.as.i64))) : 0;
@@ -138,8 +137,8 @@ Result<sonde_function_t> make_closure(const Signature &signature, sonde_callback
                                       sonde_drop_user_t drop_user) {
   if (callback == nullptr) return Error{SONDE_E_INVALID, "a closure needs a callback"};
   if (signature.out_count > 1) {
-    return Error{SONDE_E_INVALID, fmt::format("\"{}\" gives {} results; a closure can give one", signature.text,
-                                              signature.out_count)};
+    return Error{SONDE_E_INVALID,
+                 fmt::format("\"{}\" gives {} results; a closure can give one", signature.text, signature.out_count)};
   }
   for (const Parameter &parameter : signature.parameters) {
     if (parameter.code == 'c') {

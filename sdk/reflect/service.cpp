@@ -9,9 +9,7 @@
 namespace sonde::reflect {
 namespace {
 
-const Signature &inside(const sonde_signature_t *signature) {
-  return *reinterpret_cast<const Signature *>(signature);
-}
+const Signature &inside(const sonde_signature_t *signature) { return *reinterpret_cast<const Signature *>(signature); }
 
 sonde_status service_prepare(const char *signature, const sonde_signature_t **out) {
   return at_boundary([&]() -> sonde_status {
@@ -32,8 +30,8 @@ sonde_status service_parameter(const sonde_signature_t *signature, uint64_t inde
     }
     const Signature &known = inside(signature);
     if (index != UINT64_MAX && index >= known.parameters.size()) {
-      return fail(SONDE_E_RANGE, fmt::format("\"{}\" has {} parameters, no index {}", known.text,
-                                             known.parameters.size(), index));
+      return fail(SONDE_E_RANGE,
+                  fmt::format("\"{}\" has {} parameters, no index {}", known.text, known.parameters.size(), index));
     }
     const Parameter &parameter = index == UINT64_MAX ? known.result : known.parameters[index];
     out->kind = parameter.kind;
@@ -45,9 +43,8 @@ sonde_status service_parameter(const sonde_signature_t *signature, uint64_t inde
   });
 }
 
-sonde_status service_call(const sonde_signature_t *signature, sonde_function_t function,
-                          const sonde_value_t *arguments, uint64_t argument_count, sonde_value_t *results,
-                          uint64_t capacity, uint64_t *count) {
+sonde_status service_call(const sonde_signature_t *signature, sonde_function_t function, const sonde_value_t *arguments,
+                          uint64_t argument_count, sonde_value_t *results, uint64_t capacity, uint64_t *count) {
   return at_boundary([&]() -> sonde_status {
     if (signature == nullptr) return fail(SONDE_E_INVALID, "call: a signature is needed");
     return call(inside(signature), function, arguments, argument_count, results, capacity, count);
@@ -74,7 +71,12 @@ sonde_status service_free_closure(sonde_function_t closure) {
 }
 
 constexpr sonde_reflect_service_t kService = {
-    sizeof(sonde_reflect_service_t), 0, service_prepare, service_parameter, service_call, service_closure,
+    sizeof(sonde_reflect_service_t),
+    0,
+    service_prepare,
+    service_parameter,
+    service_call,
+    service_closure,
     service_free_closure,
 };
 

@@ -81,11 +81,12 @@ constexpr Entry entry() {
 // Getters of a session (status, session, outs), questions about an index or a text, setters, callbacks, and pure
 // functions of one or two numbers.
 constexpr std::array kEntries = {
-    entry<"i()">(),     entry<"i(p)">(),    entry<"i(pp)">(),    entry<"i(ppp)">(), entry<"i(pppp)">(), entry<"i(pQ)">(),
-    entry<"i(pq)">(),   entry<"i(pd)">(),   entry<"i(pI)">(),    entry<"i(pQp)">(), entry<"i(pqp)">(),  entry<"i(pdp)">(),
-    entry<"i(pIp)">(),  entry<"i(pQpp)">(), entry<"i(ppQ)">(),   entry<"i(ppQp)">(), entry<"i(Qp)">(),  entry<"i(qp)">(),
-    entry<"i(dp)">(),   entry<"q(q)">(),    entry<"q(qq)">(),    entry<"Q(Q)">(),   entry<"Q(QQ)">(),   entry<"Q(p)">(),
-    entry<"d(d)">(),    entry<"d(dd)">(),   entry<"p(p)">(),     entry<"v(p)">(),   entry<"v()">(),     entry<"Q()">(),
+    entry<"i()">(),     entry<"i(p)">(),    entry<"i(pp)">(),  entry<"i(ppp)">(),  entry<"i(pppp)">(),
+    entry<"i(pQ)">(),   entry<"i(pq)">(),   entry<"i(pd)">(),  entry<"i(pI)">(),   entry<"i(pQp)">(),
+    entry<"i(pqp)">(),  entry<"i(pdp)">(),  entry<"i(pIp)">(), entry<"i(pQpp)">(), entry<"i(ppQ)">(),
+    entry<"i(ppQp)">(), entry<"i(Qp)">(),   entry<"i(qp)">(),  entry<"i(dp)">(),   entry<"q(q)">(),
+    entry<"q(qq)">(),   entry<"Q(Q)">(),    entry<"Q(QQ)">(),  entry<"Q(p)">(),    entry<"d(d)">(),
+    entry<"d(dd)">(),   entry<"p(p)">(),    entry<"v(p)">(),   entry<"v()">(),     entry<"Q()">(),
     entry<"i(ppqp)">(), entry<"i(pqpp)">(),
 };
 

@@ -121,8 +121,8 @@ class Parser {
       const uint64_t begin = position_++;
       while (!at_end() && text_[position_] != '}') {
         const char letter = text_[position_];
-        const bool allowed = (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '_' ||
-                             letter == '.';
+        const bool allowed =
+            (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '_' || letter == '.';
         if (!allowed) return error(position_, "the name of a handle holds a-z, 0-9, '_' and '.' only");
         ++position_;
       }

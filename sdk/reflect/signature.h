@@ -29,10 +29,10 @@ inline constexpr uint32_t kMaxParameters = 16;
 inline constexpr uint32_t kMaxArguments = 3 * kMaxParameters;  // of the C function
 
 struct Parameter {
-  char code = 'v';         // the letter; of an out parameter the letter after '&'
+  char code = 'v';  // the letter; of an out parameter the letter after '&'
   bool is_out = false;
   uint32_t kind = SONDE_VALUE_NONE;
-  std::string handle;      // "S", "T", "C", "R" or "{name}"; empty otherwise
+  std::string handle;  // "S", "T", "C", "R" or "{name}"; empty otherwise
   uint64_t handle_number = 0;
 };
 
@@ -44,9 +44,9 @@ struct Signature {
   std::string text;
   Parameter result;
   std::vector<Parameter> parameters;
-  uint32_t in_count = 0;    // parameters that a caller gives
-  uint32_t out_count = 0;   // results that come back: out parameters, and the function's result unless e or v
-  std::string shape;        // of the C function, see shapes.h
+  uint32_t in_count = 0;            // parameters that a caller gives
+  uint32_t out_count = 0;           // results that come back: out parameters, and the function's result unless e or v
+  std::string shape;                // of the C function, see shapes.h
   Trampoline trampoline = nullptr;  // nullptr: through libffi
   uint32_t argument_count = 0;      // of the C function
   ffi_type *types[kMaxArguments] = {};

@@ -114,8 +114,8 @@ int batch_text(lua_State *state) {
   const lua_Integer id = luaL_checkinteger(state, 2);
   luaL_argcheck(state, id >= 0 && id <= UINT32_MAX, 2, "not the id of a string");
   const char *text = nullptr;
-  const sonde_status status = box->context->capture->text(box->batch->session, box->batch->source,
-                                                          static_cast<sonde_string_t>(id), &text);
+  const sonde_status status =
+      box->context->capture->text(box->batch->session, box->batch->source, static_cast<sonde_string_t>(id), &text);
   if (status < 0) return raise_last_error(state, *box->context);
   lua_pushstring(state, text);
   return 1;
@@ -158,7 +158,7 @@ int batch_index(lua_State *state) {
 }
 
 constexpr luaL_Reg kMethods[] = {
-    {"count", batch_count}, {"sum", batch_sum},       {"min", batch_min},   {"max", batch_max}, {"mean", batch_mean},
+    {"count", batch_count}, {"sum", batch_sum},       {"min", batch_min},   {"max", batch_max},   {"mean", batch_mean},
     {"group", batch_group}, {"gather", batch_gather}, {"rows", batch_rows}, {"text", batch_text}, {nullptr, nullptr},
 };
 

@@ -22,8 +22,8 @@ struct GroupsBox {
 };
 
 // Pushes groups; the userdata exists before the host's object, so an error in between loses nothing.
-GroupsBox *push_groups(lua_State *state, const Context *context, const sonde_column_t &key,
-                       const sonde_column_t &value, const char *key_name) {
+GroupsBox *push_groups(lua_State *state, const Context *context, const sonde_column_t &key, const sonde_column_t &value,
+                       const char *key_name) {
   auto *const box = static_cast<GroupsBox *>(lua_newuserdatauv(state, sizeof(GroupsBox), 0));
   *box = {};
   box->context = context;
@@ -162,8 +162,7 @@ int groups_top(lua_State *state) {
   uint64_t count = 0;
   if (box->context->columns->group_rows(box->groups, &rows, &count) < 0) return raise_last_error(state, *box->context);
   const uint64_t size = static_cast<uint64_t>(wanted) < count ? static_cast<uint64_t>(wanted) : count;
-  auto **const heap =
-      static_cast<const sonde_group_row_t **>(lua_newuserdatauv(state, (size + 1) * sizeof(void *), 0));
+  auto **const heap = static_cast<const sonde_group_row_t **>(lua_newuserdatauv(state, (size + 1) * sizeof(void *), 0));
   uint64_t used = 0;
   const auto sink = [&](uint64_t place) {
     for (;;) {
@@ -199,8 +198,7 @@ int groups_top(lua_State *state) {
   return 1;
 }
 
-constexpr luaL_Reg kMethods[] = {
-    {"add", groups_add}, {"rows", groups_rows}, {"top", groups_top}, {nullptr, nullptr}};
+constexpr luaL_Reg kMethods[] = {{"add", groups_add}, {"rows", groups_rows}, {"top", groups_top}, {nullptr, nullptr}};
 constexpr luaL_Reg kMetamethods[] = {{"__gc", groups_close}, {"__len", groups_length}, {nullptr, nullptr}};
 
 // Pushes the table under the key at `key` of the table on top, made when absent, in its place.
@@ -229,7 +227,8 @@ int batch_group(lua_State *state) {
   lua_settop(state, 4);
   if (lua_isnil(state, 4)) {
     if (box->type[0] == '\0') {
-      return luaL_error(state, "the subscription has several types: name one, as in batch:group(key, value, \"kernel\")");
+      return luaL_error(state,
+                        "the subscription has several types: name one, as in batch:group(key, value, \"kernel\")");
     }
     lua_pushboolean(state, 1);  // stands for the batch's own type in the keys below
     lua_replace(state, 4);

@@ -65,7 +65,7 @@ int u64_parse(lua_State *state) {
 }
 
 constexpr luaL_Reg kFunctions[] = {
-    {"text", u64_text},     {"hex", u64_hex},       {"less", u64_less}, {"number", u64_number},
+    {"text", u64_text},     {"hex", u64_hex},     {"less", u64_less}, {"number", u64_number},
     {"divide", u64_divide}, {"parse", u64_parse}, {nullptr, nullptr},
 };
 

@@ -157,9 +157,9 @@ void push_finding(lua_State *state, const sonde_finding_t &finding) {
   lua_setfield(state, -2, "evidence");
 }
 
-constexpr const char *kCauses[] = {"none",       "ring_full", "too_big", "queue_full", "overwritten",
-                                   "vendor",     "memory_cap", "disk",   "tail",       "malformed",
-                                   "deadline",   "subscriber", "damaged", "late"};
+constexpr const char *kCauses[] = {"none",     "ring_full",  "too_big", "queue_full", "overwritten",
+                                   "vendor",   "memory_cap", "disk",    "tail",       "malformed",
+                                   "deadline", "subscriber", "damaged", "late"};
 
 }  // namespace
 
@@ -222,16 +222,15 @@ int losses(lua_State *state) {
   if (context->sessions->losses(context->session, nullptr, 0, &count) < 0) return raise_last_error(state, *context);
   // Rows may appear between the two calls; those are left to the next.
   const uint64_t room = count;
-  auto *const rows =
-      static_cast<sonde_loss_t *>(lua_newuserdatauv(state, (room + 1) * sizeof(sonde_loss_t), 0));
+  auto *const rows = static_cast<sonde_loss_t *>(lua_newuserdatauv(state, (room + 1) * sizeof(sonde_loss_t), 0));
   if (context->sessions->losses(context->session, rows, room, &count) < 0) return raise_last_error(state, *context);
   lua_newtable(state);
   for (uint64_t index = 0; index < room && index < count; ++index) {
     const sonde_loss_t &loss = rows[index];
     lua_createtable(state, 0, 6);
-    for (const auto &[key, number] : {std::pair{"stream", loss.stream}, std::pair{"records", loss.records},
-                                      std::pair{"bytes", loss.bytes}, std::pair{"source", uint64_t{loss.source}},
-                                      std::pair{"subscriber", loss.subscriber}}) {
+    for (const auto &[key, number] :
+         {std::pair{"stream", loss.stream}, std::pair{"records", loss.records}, std::pair{"bytes", loss.bytes},
+          std::pair{"source", uint64_t{loss.source}}, std::pair{"subscriber", loss.subscriber}}) {
       lua_pushinteger(state, static_cast<lua_Integer>(number));
       lua_setfield(state, -2, key);
     }

@@ -21,7 +21,9 @@ std::string failure_in_batch(const std::string &body, const std::string &options
   return run.failure();
 }
 
-bool is_deadline(const std::string &message) { return message.find("the deadline of 0.1 s passed") != std::string::npos; }
+bool is_deadline(const std::string &message) {
+  return message.find("the deadline of 0.1 s passed") != std::string::npos;
+}
 
 TEST(LuaLimits, AnErrorIsAFindingWithItsPlace) {
   ScriptRun run("local x = 1\nfunction finish()\n  error('went wrong')\nend");
@@ -49,8 +51,9 @@ TEST(LuaLimits, ASyntaxErrorIsAFindingWithItsPlace) {
 }
 
 TEST(LuaLimits, OtherScriptsGoOn) {
-  ScriptRun good("local n = 0 sonde.subscribe{space='sonde.device', on_batch=function(b) n = n + b:count('copy') end} "
-                 "function finish() sonde.table{name='n', columns={{name='n'}}}:add{n} end");
+  ScriptRun good(
+      "local n = 0 sonde.subscribe{space='sonde.device', on_batch=function(b) n = n + b:count('copy') end} "
+      "function finish() sonde.table{name='n', columns={{name='n'}}}:add{n} end");
   EXPECT_TRUE(is_deadline(failure_in_batch("while true do end")));
   good.copy(1, 1);
   good.finish();
@@ -76,7 +79,8 @@ TEST(LuaLimits, PcallDoesNotSwallowTheDeadline) {
   EXPECT_TRUE(is_deadline(failure_in_batch("while true do pcall(pcall, function() while true do end end) end")));
   EXPECT_TRUE(is_deadline(failure_in_batch(
       "local function again() xpcall(function() while true do end end, again) end while true do again() end")));
-  EXPECT_TRUE(is_deadline(failure_in_batch("xpcall(function() while true do end end, function() while true do end end)")));
+  EXPECT_TRUE(
+      is_deadline(failure_in_batch("xpcall(function() while true do end end, function() while true do end end)")));
   EXPECT_TRUE(is_deadline(failure_in_batch("xpcall(error, function() while true do end end)")));
 }
 
@@ -87,8 +91,9 @@ TEST(LuaLimits, CoroutinesAreCovered) {
       failure_in_batch("while true do coroutine.resume(coroutine.create(function() while true do end end)) end")));
   EXPECT_TRUE(is_deadline(failure_in_batch(
       "local co = coroutine.wrap(function() while true do coroutine.yield() end end) while true do co() end")));
-  EXPECT_TRUE(is_deadline(failure_in_batch("coroutine.wrap(function() coroutine.wrap(function() pcall(function() while "
-                                           "true do end end) while true do end end)() end)()")));
+  EXPECT_TRUE(
+      is_deadline(failure_in_batch("coroutine.wrap(function() coroutine.wrap(function() pcall(function() while "
+                                   "true do end end) while true do end end)() end)()")));
 }
 
 // The third: matching in C cannot be interrupted there.
@@ -107,13 +112,14 @@ TEST(LuaLimits, PatternsThatBacktrackEnd) {
 TEST(LuaLimits, LoopsInsideTheLibrariesEnd) {
   EXPECT_NE(failure_in_batch("table.move({}, 1, 1 << 62, 2)").find("too many elements"), std::string::npos);
   EXPECT_NE(failure_in_batch("table.move({}, math.mininteger, math.maxinteger - 1, 2)"), "");
-  EXPECT_NE(failure_in_batch("table.insert(setmetatable({}, {__len=function() return 1 << 60 end}), 1, 0)")
-                .find("__len"),
-            std::string::npos);
-  EXPECT_NE(failure_in_batch("local t = {} for i = 0, 62 do t[1 << i] = 1 end table.insert(t, 1, 0) error('fine')"), "");
-  EXPECT_NE(failure_in_batch("table.sort(setmetatable({}, {__len=function() return 1 << 30 end}), tonumber)")
-                .find("__len"),
-            std::string::npos);
+  EXPECT_NE(
+      failure_in_batch("table.insert(setmetatable({}, {__len=function() return 1 << 60 end}), 1, 0)").find("__len"),
+      std::string::npos);
+  EXPECT_NE(failure_in_batch("local t = {} for i = 0, 62 do t[1 << i] = 1 end table.insert(t, 1, 0) error('fine')"),
+            "");
+  EXPECT_NE(
+      failure_in_batch("table.sort(setmetatable({}, {__len=function() return 1 << 30 end}), tonumber)").find("__len"),
+      std::string::npos);
   EXPECT_EQ(failure_in_batch("assert((''):rep(1 << 62) == '')"), "");
   EXPECT_TRUE(is_deadline(failure_in_batch("table.sort({3, 1, 2}, function() while true do end end)")));
   EXPECT_TRUE(is_deadline(failure_in_batch("('x'):gsub('x', function() while true do end end)")));
@@ -122,8 +128,9 @@ TEST(LuaLimits, LoopsInsideTheLibrariesEnd) {
 TEST(LuaLimits, FinalizersAndCloseHandlersCannotHide) {
   EXPECT_NE(failure_in_batch("setmetatable({}, {__gc=function() while true do end end})").find("finalizers"),
             std::string::npos);
-  EXPECT_EQ(failure_in_batch("local m = {} setmetatable({}, m) m.__gc = function() while true do end end collectgarbage()"),
-            "");
+  EXPECT_EQ(
+      failure_in_batch("local m = {} setmetatable({}, m) m.__gc = function() while true do end end collectgarbage()"),
+      "");
   const std::string closing = "local x <close> = setmetatable({}, {__close=function() while true do end end}) ";
   EXPECT_TRUE(is_deadline(failure_in_batch("do " + closing + " end")));
   EXPECT_TRUE(is_deadline(failure_in_batch("coroutine.wrap(function() " + closing + " while true do end end)()")));
@@ -149,7 +156,8 @@ TEST(LuaLimits, MemoryIsCapped) {
 }
 
 TEST(LuaLimits, AMemoryBombNamesItsLine) {
-  ScriptRun run("function finish()\n  local t = {}\n  while true do t[#t + 1] = {} end\nend", "memory: 2Mi\ndeadline: 5s");
+  ScriptRun run("function finish()\n  local t = {}\n  while true do t[#t + 1] = {} end\nend",
+                "memory: 2Mi\ndeadline: 5s");
   run.finish();
   EXPECT_NE(run.failure().find("script:3: not enough memory: the cap is 2 MiB"), std::string::npos) << run.failure();
   EXPECT_EQ(run.finding().line, 3u);
@@ -160,8 +168,9 @@ TEST(LuaLimits, ACaughtMemoryErrorIsTheScriptsOwnAffair) {
 }
 
 TEST(LuaLimits, GroupsCountAgainstTheCap) {
-  ScriptRun run("sonde.subscribe{space='sonde.device', types={'copy'}, on_batch=function(b) b:group('bytes', 'bytes') end}",
-                "memory: 1Mi");
+  ScriptRun run(
+      "sonde.subscribe{space='sonde.device', types={'copy'}, on_batch=function(b) b:group('bytes', 'bytes') end}",
+      "memory: 1Mi");
   for (uint64_t index = 0; index < 20000; ++index) {
     run.copy(index, 1);
     if (index % 1000 == 0) run.flush();
@@ -171,7 +180,8 @@ TEST(LuaLimits, GroupsCountAgainstTheCap) {
 }
 
 TEST(LuaLimits, DeepRecursionIsAnError) {
-  EXPECT_NE(failure_in_batch("local function f() return 1 + f() end f()", "memory: 512Mi\ndeadline: 5s").find("stack overflow"),
+  EXPECT_NE(failure_in_batch("local function f() return 1 + f() end f()", "memory: 512Mi\ndeadline: 5s")
+                .find("stack overflow"),
             std::string::npos);
   EXPECT_EQ(failure_in_batch("local function f() return pcall(f) end assert(f() == true)", "deadline: 5s"), "");
   EXPECT_NE(failure_in_batch("local t = setmetatable({}, {}) getmetatable(t).__index = function(t, k) return t[k] end "
@@ -184,9 +194,10 @@ TEST(LuaLimits, DeepRecursionIsAnError) {
 }
 
 TEST(LuaLimits, AFailedScriptIsNotCalledAgain) {
-  ScriptRun run("sonde.table{name='calls', columns={{name='n'}}}\n"
-                "sonde.subscribe{space='sonde.device', on_batch=function(b) error('once') end}\n"
-                "function finish() sonde.finding{rule='script.finish', message='called'} end");
+  ScriptRun run(
+      "sonde.table{name='calls', columns={{name='n'}}}\n"
+      "sonde.subscribe{space='sonde.device', on_batch=function(b) error('once') end}\n"
+      "function finish() sonde.finding{rule='script.finish', message='called'} end");
   run.copy(1, 1);
   run.flush();
   run.copy(1, 1);
@@ -195,9 +206,10 @@ TEST(LuaLimits, AFailedScriptIsNotCalledAgain) {
 }
 
 TEST(LuaLimits, TheDeadlineIsForEachCall) {
-  ScriptRun run("sonde.subscribe{space='sonde.device', on_batch=function(b) local t = sonde.now_ns() "
-                "while sonde.now_ns() - t < 30000000 do end end}",
-                kShort);
+  ScriptRun run(
+      "sonde.subscribe{space='sonde.device', on_batch=function(b) local t = sonde.now_ns() "
+      "while sonde.now_ns() - t < 30000000 do end end}",
+      kShort);
   for (int index = 0; index < 6; ++index) {
     run.copy(1, 1);
     run.flush();

@@ -27,8 +27,8 @@ TEST(LuaSamples, TopKernelsSortsByTime) {
   EXPECT_EQ(first[0], "long");
   EXPECT_EQ(first[1], "2");
   EXPECT_NEAR(std::stod(first[4]), 60, 0.001);
-  EXPECT_EQ(run.row("top_kernels", 1)[0], "short");
-  EXPECT_NEAR(std::stod(run.row("top_kernels", 1)[4]), 30, 0.001);
+  EXPECT_EQ(run.row("top_kernels", 1).at(0), "short");
+  EXPECT_NEAR(std::stod(run.row("top_kernels", 1).at(4)), 30, 0.001);
   EXPECT_TRUE(run.row("top_kernels", 2).empty());
 }
 
@@ -64,8 +64,8 @@ TEST(LuaSamples, CopySizesIsContentWithLargeCopies) {
   run.finish();
   ASSERT_EQ(run.finding_count(), 1u);
   EXPECT_EQ(run.finding().verdict, SONDE_VERDICT_OK);  // 1 of 2 is not more than half
-  EXPECT_EQ(run.row("sizes", 1), (Cells{"host_to_device", "9223372036854775808", "18446744073709551615", "1",
-                                        "9223372036854775808"}));
+  EXPECT_EQ(run.row("sizes", 1),
+            (Cells{"host_to_device", "9223372036854775808", "18446744073709551615", "1", "9223372036854775808"}));
 }
 
 TEST(LuaSamples, CopySizesSaysWhenThereIsNone) {

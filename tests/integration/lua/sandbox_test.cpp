@@ -77,8 +77,9 @@ TEST(LuaSandbox, GlobalsOfTheScriptMayHaveAMetatable) {
   EXPECT_EQ(failure_of("setmetatable(_G, {__index=function(t, k) error('asked for ' .. k) end}) function finish() end"),
             "");
   // `finish` is looked up under the limits too.
-  EXPECT_NE(failure_of("setmetatable(_G, {__index=function(t, k) error('asked for ' .. k) end})").find("asked for finish"),
-            std::string::npos);
+  EXPECT_NE(
+      failure_of("setmetatable(_G, {__index=function(t, k) error('asked for ' .. k) end})").find("asked for finish"),
+      std::string::npos);
 }
 
 TEST(LuaSandbox, PrintGoesToTheLog) {

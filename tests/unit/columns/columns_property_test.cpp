@@ -123,7 +123,7 @@ Records random_batch(std::mt19937_64 &random, const std::vector<NaiveType> &type
     if (random() % 3 == 0) type = random() % types.size();  // runs of one shape, as in real batches
     const NaiveType &chosen = types[type];
     uint64_t fixed = chosen.bytes / 8;
-    if (random() % 8 == 0) fixed = 2 + random() % (fixed - 1);      // an older writer
+    if (random() % 8 == 0) fixed = 2 + random() % (fixed - 1);       // an older writer
     uint64_t size = fixed + (random() % 8 == 0 ? random() % 5 : 0);  // variable data
     std::vector<uint64_t> words(size);
     for (uint64_t &word : words) {

@@ -46,9 +46,9 @@ TEST(Columns, TimesAreNsSince1970) {
 TEST(Columns, RepairedRecordsHaveNoLength) {
   Records records;
   records.add(kernel(2000, 2100));
-  records.add(kernel(0, 2500));             // no begin
-  records.add(kernel(3000, 2900));          // reversed
-  records.add(kernel(3000, UINT64_MAX));    // sentinel
+  records.add(kernel(0, 2500));           // no begin
+  records.add(kernel(3000, 2900));        // reversed
+  records.add(kernel(3000, UINT64_MAX));  // sentinel
   records.add(kernel(4000, 4010));
   ASSERT_EQ(records.batch().repair_count, 3u);
   const sonde_reduction_t reduction = reduced(records, column("kernel", "duration"));

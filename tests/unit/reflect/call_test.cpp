@@ -18,8 +18,8 @@ sonde_value_t call_one(const char *signature, sonde_function_t function, std::ve
                        sonde_status expected = SONDE_OK) {
   sonde_value_t result = {};
   uint64_t count = 0;
-  const sonde_status status = reflect_service().call(prepared(signature), function, arguments.data(), arguments.size(),
-                                                     &result, 1, &count);
+  const sonde_status status =
+      reflect_service().call(prepared(signature), function, arguments.data(), arguments.size(), &result, 1, &count);
   EXPECT_EQ(status, expected) << last_error();
   EXPECT_EQ(count, expected == SONDE_OK ? 1u : 0u);
   return result;
@@ -150,9 +150,7 @@ TEST(Call, CallbacksAreDroppedWhenTheCallIsNotMade) {
   EXPECT_EQ(drops, 2);
 }
 
-TEST(Call, NoneIsNoCallback) {
-  EXPECT_EQ(call_one("e(cq&q)", erased(apply), {sonde_value_t{}, i64(1)}).as.i64, -1);
-}
+TEST(Call, NoneIsNoCallback) { EXPECT_EQ(call_one("e(cq&q)", erased(apply), {sonde_value_t{}, i64(1)}).as.i64, -1); }
 
 }  // namespace
 }  // namespace sonde::test

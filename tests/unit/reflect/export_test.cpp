@@ -74,9 +74,15 @@ TEST(Export, SignaturesAgreeInCAndCpp) {
 
 TEST(Export, SignaturesAreThoseOfTheTable) {
   const std::map<std::string, std::string> expected = {
-      {"all_scalars", "e(iIqQds&d&s)"}, {"all_views", "e(yLD&q&d)"}, {"all_handles", "e(hShThChRh{thing}&Q)"},
-      {"visit", "e(c&q)"},              {"nothing", "Q(v)"},         {"set_flag", "v(&Q)"},
-      {"same_thing", "h{thing}(h{thing})"}, {"no_text", "s(v)"},     {"refuse", "e(v)"},
+      {"all_scalars", "e(iIqQds&d&s)"},
+      {"all_views", "e(yLD&q&d)"},
+      {"all_handles", "e(hShThChRh{thing}&Q)"},
+      {"visit", "e(c&q)"},
+      {"nothing", "Q(v)"},
+      {"set_flag", "v(&Q)"},
+      {"same_thing", "h{thing}(h{thing})"},
+      {"no_text", "s(v)"},
+      {"refuse", "e(v)"},
   };
   for (const sonde_export_t &entry : kExports) EXPECT_EQ(entry.signature, expected.at(entry.name));
 }

@@ -1,15 +1,16 @@
 // Published functions in C, one for each word, and their table.
 #include "exports_c.h"
 
-static sonde_status all_scalars(int32_t a, uint32_t b, int64_t c, uint64_t d, double e, const char *text,
-                                double *sum, const char **echo) {
+static sonde_status all_scalars(int32_t a, uint32_t b, int64_t c, uint64_t d, double e, const char *text, double *sum,
+                                const char **echo) {
   *sum = (double)a + (double)b + (double)c + (double)d + e;
   *echo = text;
   return SONDE_OK;
 }
 
-static sonde_status all_views(const uint8_t *bytes, uint64_t byte_count, const int64_t *integers, uint64_t integer_count,
-                              const double *numbers, uint64_t number_count, int64_t *integer_sum, double *number_sum) {
+static sonde_status all_views(const uint8_t *bytes, uint64_t byte_count, const int64_t *integers,
+                              uint64_t integer_count, const double *numbers, uint64_t number_count,
+                              int64_t *integer_sum, double *number_sum) {
   *integer_sum = 0;
   *number_sum = 0;
   for (uint64_t index = 0; index < byte_count; ++index) *integer_sum += bytes[index];

@@ -15,8 +15,8 @@
 namespace sonde::test {
 namespace {
 
-std::vector<uint64_t> seen;        // arguments as the function received them
-std::vector<uint64_t> to_give;     // what it writes to its out parameters
+std::vector<uint64_t> seen;     // arguments as the function received them
+std::vector<uint64_t> to_give;  // what it writes to its out parameters
 size_t given = 0;
 
 void receive(int32_t value) { seen.push_back(static_cast<uint64_t>(static_cast<int64_t>(value))); }
@@ -35,11 +35,11 @@ void receive(double *out) { *out = std::bit_cast<double>(to_give.at(given++)); }
 
 template <int Word>
 struct WordType;
-#define WORD(number, code, ...)                    \
-  template <>                                      \
-  struct WordType<number> {                        \
-    using Arguments = std::tuple<__VA_ARGS__>;     \
-    static constexpr const char *kCode = code;     \
+#define WORD(number, code, ...)                \
+  template <>                                  \
+  struct WordType<number> {                    \
+    using Arguments = std::tuple<__VA_ARGS__>; \
+    static constexpr const char *kCode = code; \
   };
 WORD(0, "i", int32_t)
 WORD(1, "I", uint32_t)
@@ -64,8 +64,10 @@ struct Function<Result, std::tuple<Arguments...>> {
   static Result call(Arguments... arguments) {
     (receive(arguments), ...);
     if constexpr (!std::is_void_v<Result>) {
-      if constexpr (std::is_same_v<Result, double>) return std::bit_cast<double>(to_give.at(given++));
-      else return static_cast<Result>(to_give.at(given++));
+      if constexpr (std::is_same_v<Result, double>)
+        return std::bit_cast<double>(to_give.at(given++));
+      else
+        return static_cast<Result>(to_give.at(given++));
     }
   }
 };
@@ -111,8 +113,16 @@ std::vector<Case> make_cases(std::integer_sequence<uint64_t, Seed...>) {
   return cases;
 }
 
-constexpr uint64_t kExtremes[] = {0,          1,          0x7fffffff, 0x80000000,         0xffffffff,
-                                  0x100000000, UINT64_MAX, (uint64_t{1} << 53) + 1, 0xffff800012345678, uint64_t{1} << 63};
+constexpr uint64_t kExtremes[] = {0,
+                                  1,
+                                  0x7fffffff,
+                                  0x80000000,
+                                  0xffffffff,
+                                  0x100000000,
+                                  UINT64_MAX,
+                                  (uint64_t{1} << 53) + 1,
+                                  0xffff800012345678,
+                                  uint64_t{1} << 63};
 
 uint64_t draw(std::mt19937_64 &random) {
   return random() % 2 == 0 ? random() : kExtremes[random() % std::size(kExtremes)];
@@ -246,8 +256,8 @@ TEST(RoundTrip, BothWaysGiveTheSameAnswer) {
     sonde_value_t slow = {};
     sonde_value_t fast = {};
     uint64_t count = 0;
-    ASSERT_EQ(reflect_service().call(prepared("e(qq&q)"), reinterpret_cast<sonde_function_t>(&add), arguments, 2,
-                                     &slow, 1, &count),
+    ASSERT_EQ(reflect_service().call(prepared("e(qq&q)"), reinterpret_cast<sonde_function_t>(&add), arguments, 2, &slow,
+                                     1, &count),
               SONDE_OK);
     ASSERT_EQ(reflect_service().call(prepared("q(qq)"), reinterpret_cast<sonde_function_t>(&add_two), arguments, 2,
                                      &fast, 1, &count),
