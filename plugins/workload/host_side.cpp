@@ -5,7 +5,8 @@
 
 namespace sonde::workload {
 
-HostSide::HostSide(const Options &options) : options_(&options), order_(static_cast<size_t>(options.reorder_records)) {
+HostSide::HostSide(const Options &options, uint32_t other_scopes)
+    : options_(&options), other_scopes_(other_scopes), order_(static_cast<size_t>(options.reorder_records)) {
   nodes_.push_back({kNoNode, nullptr});
 }
 
@@ -120,7 +121,11 @@ void HostSide::in_order(int64_t time, const Event &event) {
 }
 
 ScopeRow &HostSide::scope_row(ScopeKind kind, uint32_t domain, uint32_t name) {
-  return scopes_.try_emplace({kind, domain, name}, ScopeRow{.durations = Durations(options_->exact_values)})
+  if (const auto known = scopes_.find({kind, domain, name}); known != scopes_.end()) return known->second;
+  const bool is_full = scopes_.size() >= static_cast<size_t>(options_->name_limit);
+  return scopes_
+      .try_emplace({kind, domain, is_full ? other_scopes_ : name},
+                   ScopeRow{.durations = Durations(options_->exact_values)})
       .first->second;
 }
 

@@ -56,7 +56,8 @@ struct LatencyRow {
 // remembered, oldest forgotten first, so a record whose launch is never seen costs nothing for ever.
 class HostSide {
  public:
-  explicit HostSide(const Options &options);
+  // `other_scopes`: the name of the row that scopes beyond name_limit share.
+  HostSide(const Options &options, uint32_t other_scopes);
 
   // A finished call.
   void call(uint32_t domain, uint32_t function, uint64_t thread, uint64_t correlation, int32_t result,
@@ -135,6 +136,7 @@ class HostSide {
   static constexpr size_t kOpenLimit = 1u << 16;  // open calls or scopes of a thread
 
   const Options *options_;
+  uint32_t other_scopes_;
   toolkit::ReorderBuffer<Event> order_;
   std::map<std::tuple<uint32_t, uint32_t>, CallRow> calls_;
   std::map<std::tuple<ScopeKind, uint32_t, uint32_t>, ScopeRow> scopes_;

@@ -50,8 +50,11 @@ const sonde_option_t kOptionSpecs[kOptionCount] = {
                    "1", "1..100000000", SONDE_OPTION_I64, 0},
     sonde_option_t{"join_records", "262144", "launches and kernels remembered for joining each other, a process", "1",
                    "1..100000000", SONDE_OPTION_I64, 0},
-    sonde_option_t{"name_limit", "65536", "kernels of a process told apart by name; more share one row", "1",
-                   "1..100000000", SONDE_OPTION_I64, 0},
+    sonde_option_t{"name_limit", "65536", "kernels, and scopes, of a process told apart by name; more share one row",
+                   "1", "1..100000000", SONDE_OPTION_I64, 0},
+    sonde_option_t{"group_scopes", "true",
+                   "scopes whose names differ only in numbers behind the name (\"aten::mm, seq = 7\") share a row", "",
+                   "", SONDE_OPTION_BOOL, 0},
 };
 
 Options read_options(const Config &config) {
@@ -74,6 +77,7 @@ Options read_options(const Config &config) {
   options.reorder_records = config.i64("reorder_records");
   options.join_records = config.i64("join_records");
   options.name_limit = config.i64("name_limit");
+  options.group_scopes = config.boolean("group_scopes");
   return options;
 }
 

@@ -27,11 +27,12 @@ struct Options {
   int64_t reorder_records = 65536;
   int64_t join_records = 262144;
   int64_t name_limit = 65536;
+  bool group_scopes = true;
 };
 
 // The declaration that the host checks a configuration against; the defaults above and these are the same, which a
 // test compares.
-inline constexpr uint32_t kOptionCount = 18;
+inline constexpr uint32_t kOptionCount = 19;
 extern const sonde_option_t kOptionSpecs[kOptionCount];
 
 // Reads checked options.

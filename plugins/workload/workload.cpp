@@ -39,6 +39,19 @@ bool is_host_copy(uint32_t kind) {
          kind == SONDE_COPY_ARRAY_TO_HOST;
 }
 
+std::string_view scope_group(std::string_view name) {
+  constexpr std::string_view kEquals = " = ";
+  for (size_t comma = name.find(", "); comma != std::string_view::npos; comma = name.find(", ", comma + 1)) {
+    size_t at = comma + 2;
+    while (at < name.size() && (name[at] == '_' || (name[at] >= 'a' && name[at] <= 'z'))) ++at;
+    const bool has_word = at > comma + 2;
+    if (!has_word || name.substr(at, kEquals.size()) != kEquals || at + kEquals.size() >= name.size()) continue;
+    const char value = name[at + kEquals.size()];
+    if ((value >= '0' && value <= '9') || value == '-' || value == '[') return name.substr(0, comma);
+  }
+  return name;
+}
+
 Shape KernelRow::typical() const {
   const auto most =
       std::max_element(shapes.begin(), shapes.end(), [](const auto &a, const auto &b) { return a.second < b.second; });
@@ -61,13 +74,14 @@ Workload::Workload(const Options &options, toolkit::SourceStrings::Fetch fetch)
   }
   set_label_ = strings_.intern("set");
   other_kernels_ = strings_.intern("(other kernels)");
+  other_scopes_ = strings_.intern("(other scopes)");
 }
 
 void Workload::consume(const sonde_batch_t &raw) {
   const std::lock_guard<std::mutex> hold(mutex_);
   lost_records_ += raw.lost_ring + raw.lost_overwritten;
   lost_batches_ += raw.lost_queue;
-  Source &source = sources_.try_emplace(raw.source, options_).first->second;
+  Source &source = sources_.try_emplace(raw.source, options_, other_scopes_).first->second;
   for (const Record record : Batch(&raw)) {
     ++source.records;
     if (record.header()->time != 0) {
@@ -389,12 +403,19 @@ void Workload::object_record(Source &source, const Record &record, uint32_t id) 
   }
 }
 
+uint32_t Workload::scope_name(uint32_t name) {
+  if (!options_.group_scopes) return name;
+  const auto [it, is_new] = scope_names_.try_emplace(name, name);
+  if (is_new) it->second = strings_.intern(scope_group(strings_.text(name)));
+  return it->second;
+}
+
 void Workload::framework_record(Source &source, const Record &record, uint32_t id) {
   const auto begin = [&](ScopeKind kind) {
     sonde_framework_scope_t storage;
     const auto &typed = record.as(storage);
-    source.host.scope_begin(kind, strings_.resolve(id, typed.domain), strings_.resolve(id, typed.name), typed.thread,
-                            typed.scope, record.time_ns());
+    source.host.scope_begin(kind, strings_.resolve(id, typed.domain), scope_name(strings_.resolve(id, typed.name)),
+                            typed.thread, typed.scope, record.time_ns());
   };
   const auto end = [&](ScopeKind kind) {
     sonde_framework_scope_end_t storage;

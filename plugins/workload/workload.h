@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
@@ -81,7 +82,7 @@ struct GraphRow {
 
 // Everything of one process (source of the capture).
 struct Source {
-  explicit Source(const Options &options) : host(options), memory(options) {}
+  Source(const Options &options, uint32_t other_scopes) : host(options, other_scopes), memory(options) {}
 
   std::optional<uint64_t> process;
   std::optional<uint64_t> parent;
@@ -155,6 +156,7 @@ class Workload {
   void copy(Source &source, const sonde_device_copy_t &record, const Interval &interval);
   void set(Source &source, const sonde_device_set_t &record, const Interval &interval);
   void note_activity(Source &source, uint32_t device, const Interval &interval, const Activity &activity);
+  uint32_t scope_name(uint32_t name);
   GraphRow &graph(Source &source, uint32_t graph_exec, int64_t time);
   Device &device(Source &source, uint32_t number);
 
@@ -162,12 +164,18 @@ class Workload {
   mutable std::mutex mutex_;
   toolkit::SourceStrings strings_;
   std::map<uint32_t, Source> sources_;
+  std::unordered_map<uint32_t, uint32_t> scope_names_;  // name to its group
   std::array<uint32_t, 11> copy_labels_{};
   uint32_t set_label_ = 0;
   uint32_t other_kernels_ = 0;
+  uint32_t other_scopes_ = 0;
   uint64_t lost_records_ = 0;
   uint64_t lost_batches_ = 0;
 };
+
+// A scope's name without the numbers and lists that a framework writes behind it: "aten::mm, seq = 7, sizes = [[2, 3]]"
+// is "aten::mm". PyTorch's NVTX ranges would otherwise be a row each.
+std::string_view scope_group(std::string_view name);
 
 // Words for SONDE_COPY_* and SONDE_MEMORY_*.
 const char *copy_name(uint32_t kind);

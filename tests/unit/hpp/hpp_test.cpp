@@ -126,8 +126,8 @@ TEST_F(Hpp, SpansOutsideTheirRecordAreEmpty) {
                                             const auto frames = record.elements<sonde_string_t>(typed.frames);
                                             sizes.push_back(frames.size());
                                             if (frames.size() == 2) {
-              EXPECT_EQ(frames[1], 9u);
-            }
+                                              EXPECT_EQ(frames[1], 9u);
+                                            }
                                           });
   EXPECT_EQ(sizes, (std::vector<size_t>{2, 0}));
 }

@@ -230,6 +230,7 @@ TEST_F(FindingsTest, DeclaredDefaultsAreTheOnesUsed) {
   EXPECT_EQ(read.reorder_records, options.reorder_records);
   EXPECT_EQ(read.join_records, options.join_records);
   EXPECT_EQ(read.name_limit, options.name_limit);
+  EXPECT_EQ(read.group_scopes, options.group_scopes);
 }
 
 }  // namespace

@@ -168,6 +168,36 @@ TEST_F(HostTest, ScopesLeftOpenHaveNoLength) {
   EXPECT_EQ(cell("scopes", "scope", "b", "untimed"), "1");
 }
 
+TEST_F(HostTest, NumbersBehindANameDoNotMakeANewRow) {
+  EXPECT_EQ(scope_group("aten::mm, seq = 7"), "aten::mm");
+  EXPECT_EQ(scope_group("aten::mm, op_id = 12, sizes = [[2, 3], []]"), "aten::mm");
+  EXPECT_EQ(scope_group("copy a, b"), "copy a, b");
+  EXPECT_EQ(scope_group("f(x, y = z)"), "f(x, y = z)");
+  EXPECT_EQ(scope_group("aten::mm, seq = "), "aten::mm, seq = ");
+  EXPECT_EQ(scope_group(""), "");
+  Capture capture;
+  capture.push("aten::mm, seq = 1", 0).pop(10).push("aten::mm, seq = 2", 20).pop(50);
+  run(capture);
+  EXPECT_EQ(cell("scopes", "scope", "aten::mm", "count"), "2");
+  EXPECT_EQ(cell("scopes", "scope", "aten::mm", "total"), "40");
+  testing::FakeHost::get().reset();
+  options.group_scopes = false;
+  Capture again;
+  again.push("aten::mm, seq = 1", 0).pop(10).push("aten::mm, seq = 2", 20).pop(50);
+  run(again);
+  EXPECT_EQ(table("scopes").rows.size(), 2u);
+}
+
+TEST_F(HostTest, ScopesBeyondTheLimitShareARow) {
+  options.name_limit = 2;
+  Capture capture;
+  for (const char *const name : {"a", "b", "c", "d", "a"}) capture.push(name, 0).pop(10);
+  run(capture);
+  EXPECT_EQ(table("scopes").rows.size(), 3u);
+  EXPECT_EQ(cell("scopes", "scope", "(other scopes)", "count"), "2");
+  EXPECT_EQ(cell("scopes", "scope", "a", "count"), "2");
+}
+
 TEST_F(HostTest, IdentityPairsScopesThatDoNotNest) {
   // A begins, B begins, A ends, B ends.
   Capture capture;
