@@ -21,9 +21,9 @@ struct TextStyle {
   std::string_view plain() const { return has_color ? "\x1b[0m" : ""; }
 };
 
-// Title, heads, the first rows (of a table that has some) by the SORT_DOWN column (else in their own order) and how many more there are.
-// Numbers stand right, in human units; texts left, C++ names readable and shortened in the middle. Rows whose
-// shortened names read alike though they differ are told apart by "[2]", "[3]", ...
+// Title, heads, the first rows (of a table that has some) by the SORT_DOWN column (else in their own order) and how
+// many more there are. Numbers stand right, in human units; texts left, C++ names readable and shortened in the
+// middle. Rows whose shortened names read alike though they differ are told apart by "[2]", "[3]", ...
 void write_text_table(const Table &table, const TextStyle &style, Output &output);
 
 }  // namespace sonde::report

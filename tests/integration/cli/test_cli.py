@@ -144,12 +144,14 @@ class Recording(Test):
         self.assertIn(b'not empty', result.stderr)
 
     def test_what_the_user_preloads_is_kept(self):
-        result = self.ended(sonde('record', '-o', self.folder / 'a', '--', '/bin/sh', '-c', 'echo "$LD_PRELOAD"; exec ' + EMIT,
+        result = self.ended(sonde('record', '-o', self.folder / 'a', '--', '/bin/sh', '-c',
+                                  'echo "$LD_PRELOAD"; exec ' + EMIT,
                                   environment={'LD_PRELOAD': 'libm.so.6'}), 0)
         self.assertRegex(result.stdout.decode(), r'^libm\.so\.6:.*libsonde_inject\.so\n')
 
     def test_a_value_for_cuda_is_kept_with_a_warning(self):
-        result = self.ended(sonde('record', '-o', self.folder / 'a', '--', '/bin/sh', '-c', 'echo $CUDA_INJECTION64_PATH; exec ' + EMIT,
+        result = self.ended(sonde('record', '-o', self.folder / 'a', '--', '/bin/sh', '-c',
+                                  'echo $CUDA_INJECTION64_PATH; exec ' + EMIT,
                                   environment={'CUDA_INJECTION64_PATH': '/other/tool.so'}), 0)
         self.assertEqual(result.stdout, b'/other/tool.so\n')
         self.assertIn(b'warning: CUDA_INJECTION64_PATH', result.stderr)
@@ -238,7 +240,8 @@ class Doctoring(Test):
         self.assertEqual(found['repairs']['zero'], 1)
         unmatched = found['unmatched']
         self.assertEqual(unmatched['calls'], {'begins': 1, 'ends': 0, 'begins_without_end': 1, 'ends_without_begin': 0})
-        self.assertEqual(unmatched['scopes'], {'begins': 2, 'ends': 2, 'begins_without_end': 1, 'ends_without_begin': 1})
+        self.assertEqual(unmatched['scopes'],
+                         {'begins': 2, 'ends': 2, 'begins_without_end': 1, 'ends_without_begin': 1})
         self.assertEqual(unmatched['memory'], {'allocations': 2, 'frees': 2, 'frees_without_allocation': 1,
                                                'allocations_over_live': 0, 'never_freed': 1, 'never_freed_bytes': 1024})
         self.assertIn({'source': 1, 'severity': 'no data', 'origin': 'emit', 'text': 'the test has no device'},
@@ -279,7 +282,8 @@ class Replaying(Test):
         capture = self.recorded()
         log = json.loads(self.good('replay', capture, '-p', 'workload', '--format', 'sarif'))
         self.assertEqual(log['version'], '2.1.0')
-        rows = list(csv.reader(io.StringIO(self.good('replay', capture, '-p', 'workload', '--format', 'csv'), newline='')))
+        text = self.good('replay', capture, '-p', 'workload', '--format', 'csv')
+        rows = list(csv.reader(io.StringIO(text, newline='')))
         self.assertIn(['# workload.kernels'], rows)
         text = self.good('replay', capture, '-p', 'workload')
         self.assertIn('workload.kernels', text)
@@ -296,7 +300,8 @@ class Replaying(Test):
 
     def test_one_table_can_be_shown_alone(self):
         capture = self.recorded()
-        report = json.loads(self.good('replay', capture, '-p', 'workload', '--format', 'json', '--only', 'workload.kernels'))
+        report = json.loads(self.good('replay', capture, '-p', 'workload', '--format', 'json',
+                                      '--only', 'workload.kernels'))
         self.assertEqual(list(report['tables']), ['workload.kernels'])
 
     def test_what_the_capture_says_of_itself_is_repeated(self):
