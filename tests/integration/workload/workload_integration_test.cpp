@@ -3,6 +3,8 @@
 #include <sonde/sonde.hpp>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <thread>
@@ -331,6 +333,45 @@ TEST_F(WorkloadModule, TakesOptionsAndRefusesUnknownOnes) {
 TEST_F(WorkloadModule, DeclaredDefaultsAreValid) {
   Session session = Session::open(host());
   EXPECT_NO_THROW(Analysis(session, "{}"));
+}
+
+// A number of the JSON object that torch.profiler's counts of the same run were written to.
+uint64_t torch_number(const std::filesystem::path &path, const std::string &key) {
+  std::ifstream file(path);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const size_t at = text.find("\"" + key + "\":");
+  if (at == std::string::npos) {
+    ADD_FAILURE() << path << " has no " << key;
+    return 0;
+  }
+  return std::stoull(text.substr(at + key.size() + 3));
+}
+
+// Recorded on an H200 while torch.profiler counted too (tests/data/README.md).
+TEST_F(WorkloadModule, AgreesWithTorchProfilerOnARecordedTrainingRun) {
+  const std::filesystem::path data = std::filesystem::path(SONDE_TEST_SOURCE_DIR) / "tests" / "data";
+  const auto &store = host().service<sonde_store_service_t>();
+  sonde_capture_t *capture = nullptr;
+  ASSERT_EQ(store.open((data / "pytorch_train").c_str(), &capture), SONDE_OK) << host().table()->last_error();
+  Session session = Session::open(host());
+  Analysis analysis(session);
+  session.start();
+  ASSERT_EQ(store.replay(capture, session.get(), nullptr, nullptr), SONDE_OK) << host().table()->last_error();
+  session.stop();
+  analysis.finish();
+  store.close(capture);
+  uint64_t kernels = 0;
+  uint64_t time = 0;
+  for (const Row &row : rows(session, "kernels")) {
+    kernels += row.at("count").as.u64;
+    time += row.at("total").as.u64;
+  }
+  EXPECT_EQ(kernels, torch_number(data / "pytorch_train.torch.json", "kernel_total"));
+  // The two tools bring the same device stamps to their own host clock and round there: up to 1 ns a kernel.
+  EXPECT_NEAR(static_cast<double>(time),
+              static_cast<double>(torch_number(data / "pytorch_train.torch.json", "kernel_time_ns")),
+              static_cast<double>(kernels));
+  EXPECT_EQ(verdict(session, "workload.scope_device_time"), SONDE_VERDICT_OK) << "every kernel has its launch";
 }
 
 #ifdef SONDE_LUA_MODULE
