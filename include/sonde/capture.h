@@ -96,7 +96,7 @@ typedef struct sonde_capture_service_t {
 
   // Delivers the first `bytes` of an acquired buffer. Records must be whole. `watermark` promises that no later
   // record of this stream begins before it (raw stamp; 0: no promise).
-  // [any]
+  // [any], one thread at a time per stream
   sonde_status (*submit)(sonde_session_t *session, uint64_t stream, uint8_t *buffer, uint64_t bytes,
                          uint64_t watermark);
 

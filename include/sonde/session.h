@@ -19,7 +19,7 @@ SONDE_BEGIN_DECLS
 typedef struct sonde_session_options_t {
   uint32_t struct_size;
   uint32_t policy;        // SONDE_POLICY_*
-  uint64_t ring_bytes;    // of each thread; 0: 1 MiB; rounded up to a power of two of at least 64 KiB
+  uint64_t ring_bytes;    // of a thread; 0: 1 MiB; a power of two from 64 KiB; less where many threads share the cap
   uint64_t memory_cap;    // rings, batches and queues together, bytes; 0: 64 MiB
   uint64_t stall_ns;      // for SONDE_POLICY_STALL; 0: 1 ms
   uint64_t period_ns;     // longest sleep of the delivery thread; 0: 10 ms

@@ -37,6 +37,7 @@
 namespace sonde::core {
 
 inline constexpr uint32_t kMaxSessions = 16;
+inline constexpr uint64_t kSmallestRing = 64 * 1024;
 
 struct SessionOptions {
   uint32_t policy = SONDE_POLICY_DROP;
@@ -114,6 +115,7 @@ class Session {
   };
   using Subscribers = std::vector<std::shared_ptr<Subscriber>>;
 
+  uint64_t ring_bytes_for_next();
   void run_delivery();
   void pass(bool flushing);
   void note_losses(Stream &stream, BatchInfo &info);
@@ -173,6 +175,7 @@ class Session {
   uint64_t last_pair_stamp_ = 0;
   uint64_t delivery_cpu_ns_ = 0;
 
+  std::atomic<uint64_t> rings_{0};  // bytes of all rings
   std::atomic<uint64_t> records_{0};
   std::atomic<uint64_t> bytes_{0};
   std::atomic<uint64_t> batches_{0};

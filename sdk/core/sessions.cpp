@@ -86,7 +86,7 @@ Result<sonde_session_t *> open_session(const sonde_session_options_t *given) {
   }
   if (options.ring_bytes > 1ull << 30) return Error{SONDE_E_RANGE, "session options: a ring is at most 1 GiB"};
   if (options.memory_cap < 1 << 20) return Error{SONDE_E_RANGE, "session options: the memory cap is at least 1 MiB"};
-  options.ring_bytes = std::bit_ceil(std::max<uint64_t>(options.ring_bytes, 64 * 1024));
+  options.ring_bytes = std::bit_ceil(std::max(options.ring_bytes, kSmallestRing));
   std::shared_ptr<LiveFile> live;
   if (!options.live_path.empty()) {
     auto made = LiveFile::create(options.live_path);

@@ -81,7 +81,8 @@ Result<sonde_writer_t *> thread_writer(Session &session) {
   stream = session.add_thread_stream();
   if (stream == nullptr) {
     session.ledger().add(0, 0, SONDE_LOSS_MEMORY_CAP, 0, 1, 0);
-    return Error{SONDE_E_FULL, "no memory for a ring of " + std::to_string(session.options().ring_bytes) + " bytes"};
+    return Error{SONDE_E_FULL, "no memory for this thread's ring: rings may take three quarters of the cap of " +
+                                   std::to_string(session.options().memory_cap) + " bytes"};
   }
   writer->cursor = writer->limit = stream->ring.at(0);
   writer->published = &stream->row->published;

@@ -263,6 +263,33 @@ TEST(Emit, ReapsTheRingsOfThreadsThatEnded) {
   EXPECT_EQ(collector.numbers().size(), 200u) << "what an ended thread left in its ring is delivered";
 }
 
+// A program with more threads than rings fit into the cap: all are captured, in smaller rings.
+TEST(Emit, ManyThreadsShareTheCap) {
+  sonde_session_options_t options{};
+  options.memory_cap = 16 << 20;
+  TestSession session(options);
+  Collector collector(session, test_space());
+  session.start();
+  std::atomic<int> waiting{0};
+  std::atomic<bool> go{false};
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 60; ++t) {
+    threads.emplace_back([&, t] {
+      session.emit(0, t);
+      ++waiting;
+      while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      session.emit(1, t);
+    });
+  }
+  while (waiting < 60) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_LE(session.status().memory, options.memory_cap) << "60 rings of 1 MiB would pass it";
+  go = true;
+  for (std::thread &thread : threads) thread.join();
+  session.stop();
+  EXPECT_EQ(collector.numbers().size(), 120u);
+  EXPECT_LE(session.status().memory_peak, options.memory_cap);
+}
+
 TEST(Emit, VariableTailsArriveWhole) {
   TestSession session;
   Collector collector(session, test_space());
