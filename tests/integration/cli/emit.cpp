@@ -156,7 +156,8 @@ int run(int argc, char **argv) {
     host.check(host.service<sonde_session_service_t>().current(&session));
   } else {
     const auto &configs = host.service<sonde_config_service_t>();
-    const std::string yaml = "record: {path: \"" + directory + "\"}\n";
+    // The deadline is long: a machine that runs many tests at once may be slow.
+    const std::string yaml = "session: {deadline: 60s}\nrecord: {path: \"" + directory + "\"}\n";
     sonde_config_t *config = nullptr;
     host.check(configs.parse(yaml.c_str(), "emit", &config));
     host.check(runs.open(config, &own_run));
