@@ -183,14 +183,15 @@ void Guard::finish(const char *what, sonde_status status, uint64_t begin_ns) {
 const void *guarded_interface(uint32_t slot, Guard &guard, const char *name, const void *table) {
   if (slot >= kGuardSlots || table == nullptr) return table;
   Slot &own = slots[slot];
-  own.guard = &guard;
+  // Written once, before the table is given out; later calls must not write under those that are running.
+  if (own.guard == nullptr) own.guard = &guard;
   if (std::strcmp(name, SONDE_ANALYSIS_INTERFACE) == 0) {
-    own.analysis = static_cast<const sonde_analysis_t *>(table);
-    return kAnalysisTables[slot];
+    if (own.analysis == nullptr) own.analysis = static_cast<const sonde_analysis_t *>(table);
+    return own.analysis == table ? kAnalysisTables[slot] : table;
   }
   if (std::strcmp(name, SONDE_PORT_INTERFACE) == 0) {
-    own.port = static_cast<const sonde_port_t *>(table);
-    return kPortTables[slot];
+    if (own.port == nullptr) own.port = static_cast<const sonde_port_t *>(table);
+    return own.port == table ? kPortTables[slot] : table;
   }
   return table;
 }

@@ -5,6 +5,9 @@
 
 #include <boost/dll/shared_library.hpp>
 #include <filesystem>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 namespace sonde::loader {
 
@@ -39,6 +42,12 @@ const void *Module::symbol(const char *name) const {
   return &state_->library.get<const char>(name);
 }
 
-void Module::keep() { static_cast<void>(state_.release()); }
+void Module::keep() {
+  // Handles of the process, never closed and always reachable.
+  static std::mutex *const mutex = new std::mutex;
+  static auto *const kept = new std::vector<std::unique_ptr<State>>;
+  const std::lock_guard lock(*mutex);
+  kept->push_back(std::move(state_));
+}
 
 }  // namespace sonde::loader

@@ -138,6 +138,15 @@ std::shared_ptr<Registry::Loaded> Registry::find_loaded(const std::string &id) c
   return nullptr;
 }
 
+const Manifest *Registry::find_manifest(const std::string &id) {
+  // What is loaded knows better than a sidecar, which may be missing.
+  if (const auto loaded = find_loaded(id); loaded != nullptr && loaded->state == Loaded::State::kReady) {
+    return &loaded->manifest;
+  }
+  const Listed *const item = find_listed(id);
+  return item == nullptr ? nullptr : &item->manifest;
+}
+
 std::vector<std::shared_ptr<Registry::Loaded>> Registry::ready() const {
   std::vector<std::shared_ptr<Loaded>> items;
   for (const auto &item : loaded_) {
@@ -183,46 +192,51 @@ Result<sonde_plugin_info_t> Registry::at(uint64_t index) {
     return Error{SONDE_E_RANGE, fmt::format("there are {} plugins, not {}", listed_.size(), index + 1)};
   }
   const Listed &item = listed_[index];
+  const Manifest &manifest = *find_manifest(item.id);
   std::string interfaces;
-  for (const std::string &name : item.manifest.interfaces) interfaces += (interfaces.empty() ? "" : " ") + name;
+  for (const std::string &name : manifest.interfaces) interfaces += (interfaces.empty() ? "" : " ") + name;
   const auto loaded = find_loaded(item.id);
   sonde_plugin_info_t info{};
   info.struct_size = sizeof(info);
   info.loaded = loaded != nullptr && loaded->state == Loaded::State::kReady ? 1 : 0;
   info.id = keep(item.id);
-  info.version = keep(item.manifest.version);
-  info.summary = keep(item.manifest.summary);
+  info.version = keep(manifest.version);
+  info.summary = keep(manifest.summary);
   info.path = keep(item.path);
   info.interfaces = keep(interfaces);
-  info.problem = keep(item.problem);
+  info.problem = info.loaded == 1 ? "" : keep(item.problem);
   if (loaded != nullptr && loaded->guard != nullptr && loaded->guard->statistics().quarantined) {
     info.problem = keep("in quarantine after repeated errors");
   }
-  info.export_count = static_cast<uint32_t>(item.manifest.exports.size());
-  info.option_count = static_cast<uint32_t>(item.manifest.options.size());
+  info.export_count = static_cast<uint32_t>(manifest.exports.size());
+  info.option_count = static_cast<uint32_t>(manifest.options.size());
   return info;
 }
 
 Result<ManifestExport> Registry::export_at(const std::string &id, uint64_t index) {
   const std::lock_guard lock(mutex_);
   scan();
-  const Listed *const item = find_listed(id);
-  if (item == nullptr) return Error{SONDE_E_NOT_FOUND, fmt::format("no plugin '{}'; there are {}", id, listed_ids())};
-  if (index >= item->manifest.exports.size()) {
-    return Error{SONDE_E_RANGE, fmt::format("plugin {} has {} exports", id, item->manifest.exports.size())};
+  const Manifest *const manifest = find_manifest(id);
+  if (manifest == nullptr) {
+    return Error{SONDE_E_NOT_FOUND, fmt::format("no plugin '{}'; there are {}", id, listed_ids())};
   }
-  return item->manifest.exports[index];
+  if (index >= manifest->exports.size()) {
+    return Error{SONDE_E_RANGE, fmt::format("plugin {} has {} exports", id, manifest->exports.size())};
+  }
+  return manifest->exports[index];
 }
 
 Result<sonde_option_t> Registry::option_at(const std::string &id, uint64_t index) {
   const std::lock_guard lock(mutex_);
   scan();
-  const Listed *const item = find_listed(id);
-  if (item == nullptr) return Error{SONDE_E_NOT_FOUND, fmt::format("no plugin '{}'; there are {}", id, listed_ids())};
-  if (index >= item->manifest.options.size()) {
-    return Error{SONDE_E_RANGE, fmt::format("plugin {} has {} options", id, item->manifest.options.size())};
+  const Manifest *const manifest = find_manifest(id);
+  if (manifest == nullptr) {
+    return Error{SONDE_E_NOT_FOUND, fmt::format("no plugin '{}'; there are {}", id, listed_ids())};
   }
-  const ManifestOption &option = item->manifest.options[index];
+  if (index >= manifest->options.size()) {
+    return Error{SONDE_E_RANGE, fmt::format("plugin {} has {} options", id, manifest->options.size())};
+  }
+  const ManifestOption &option = manifest->options[index];
   return sonde_option_t{keep(option.name),
                         option.has_fallback ? keep(option.fallback) : nullptr,
                         keep(option.help),

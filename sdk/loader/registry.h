@@ -83,6 +83,7 @@ class Registry {
   void scan_module(const std::string &path);
   const Listed *find_listed(const std::string &id);
   std::shared_ptr<Loaded> find_loaded(const std::string &id) const;
+  const Manifest *find_manifest(const std::string &id);
   std::vector<std::shared_ptr<Loaded>> ready() const;
   std::string where_it_looked();
   std::string listed_ids();

@@ -40,6 +40,14 @@ TEST_F(LoaderTest, LoadsAModuleOnceAndFindsWhatItOffers) {
   EXPECT_EQ(plugins_->function("sample", "subtract", &function), SONDE_E_NOT_FOUND);
   EXPECT_STREQ(host_table()->last_error(), "plugin sample has no function 'subtract'; it has add, half");
 
+  const char *name = nullptr, *signature = nullptr, *help = nullptr;
+  ASSERT_EQ(plugins_->export_at("sample", 1, &name, &signature, &help), SONDE_OK)
+      << "without a manifest: from the module";
+  EXPECT_STREQ(signature, "d(d)");
+  sonde_option_t option{};
+  ASSERT_EQ(plugins_->option_at("sample", 0, &option), SONDE_OK);
+  EXPECT_STREQ(option.name, "rows");
+
   const void *table = nullptr;
   EXPECT_EQ(plugins_->interface("sample", "com.example.own/1", 8, &table), SONDE_OK);
   EXPECT_EQ(static_cast<const uint32_t *>(table)[1], 42u);

@@ -85,7 +85,7 @@ TEST_F(ManifestTest, ListingReadsManifestsAndOpensNoModule) {
 }
 
 TEST_F(ManifestTest, ListsTheReasonWhyAPluginCannotBeUsed) {
-  copy("sample");
+  write("bare.so", "x");
   write("broken.so", "x");
   write("broken.yaml", "sonde_manifest: 1\nid: broken\nversion: [1\n");
   write("newer.so", "x");
@@ -101,7 +101,7 @@ TEST_F(ManifestTest, ListsTheReasonWhyAPluginCannotBeUsed) {
     ASSERT_EQ(plugins_->at(index, &info), SONDE_OK);
     problems[info.id] = info.problem;
   }
-  EXPECT_NE(problems["sample"].find("no manifest " + folder_ + "/sample.yaml"), std::string::npos);
+  EXPECT_NE(problems["bare"].find("no manifest " + folder_ + "/bare.yaml"), std::string::npos);
   EXPECT_NE(problems["broken"].find("broken.yaml:"), std::string::npos) << problems["broken"];
   EXPECT_NE(problems["newer"].find("needs version 1.7 of the binary interface, this host has 1.0"), std::string::npos);
   EXPECT_NE(problems["format"].find("a manifest of format 9"), std::string::npos);
