@@ -37,7 +37,8 @@ static inline int64_t sonde_clock_duration_ns(const sonde_clock_t *clock, uint64
 // ns since 1970 of a raw stamp.
 // [signal-safe]
 static inline int64_t sonde_clock_ns(const sonde_clock_t *clock, uint64_t raw) {
-  return clock->base_ns + sonde_clock_duration_ns(clock, clock->base_raw, raw);
+  // Stamps that make no sense wrap around instead of being undefined.
+  return (int64_t)((uint64_t)clock->base_ns + (uint64_t)sonde_clock_duration_ns(clock, clock->base_raw, raw));
 }
 
 SONDE_END_DECLS

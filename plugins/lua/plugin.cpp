@@ -44,7 +44,8 @@ sonde_status init(const sonde_host_t *given) {
     status = fetch_service(SONDE_REFLECT_SERVICE, SONDE_NEED(sonde_reflect_service_t, call), services.reflect);
   }
   if (status >= 0) {
-    status = fetch_service(SONDE_DELIVERY_SERVICE, SONDE_NEED(sonde_delivery_service_t, unsubscribe), services.delivery);
+    status =
+        fetch_service(SONDE_DELIVERY_SERVICE, SONDE_NEED(sonde_delivery_service_t, unsubscribe), services.delivery);
   }
   if (status < 0) return status;
   return fetch(services.context, host) ? SONDE_OK : SONDE_E_TOO_OLD;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +16,11 @@ constexpr size_t kFileBytes = sizeof(LiveHeader) + LiveFile::kRows * sizeof(Live
 }  // namespace
 
 Result<std::shared_ptr<LiveFile>> LiveFile::create(const std::string &path) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < kFileBytes) {
+    return Error{SONDE_E_IO,
+                 "cannot make " + path + ": the limit on file sizes is " + std::to_string(limit.rlim_cur) + " bytes"};
+  }
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) return Error{SONDE_E_IO, "cannot make " + path + ": " + std::strerror(errno)};
   // Reserved, not only sized: a store into a hole of a full disk would be a SIGBUS.

@@ -3,6 +3,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,6 +44,9 @@ Ring::~Ring() {
 }
 
 bool Ring::map(uint64_t bytes) {
+  // Growing a file past this limit would send SIGXFSZ to the program that is measured.
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) return false;
   const int file = ::memfd_create("sonde-ring", MFD_CLOEXEC);
   if (file < 0) return false;
   bool mapped = ::ftruncate(file, static_cast<off_t>(bytes)) == 0;

@@ -70,6 +70,11 @@ Result<PeekedEntry> find_entry(const std::string &path, const FileView &file) {
     return corrupt(path, fmt::format("not a shared object of this machine (ELF machine {}, type {})", header.e_machine,
                                      header.e_type));
   }
+  // The section headers close the file: if the last of them is there, nothing was cut off.
+  Elf64_Shdr last{};
+  if (header.e_shnum > 0 && !file.read(header.e_shoff + (header.e_shnum - uint64_t{1}) * header.e_shentsize, last)) {
+    return corrupt(path, "the file is cut off before its section headers");
+  }
   for (uint16_t index = 0; index < header.e_shnum; ++index) {
     Elf64_Shdr section{};
     if (!file.read(header.e_shoff + uint64_t{index} * header.e_shentsize, section)) {

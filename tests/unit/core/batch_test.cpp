@@ -77,6 +77,12 @@ TEST(Repair, ATimeOfAnotherClockIsSeen) {
   EXPECT_EQ(repairs[0].reason, SONDE_REPAIR_OUTSIDE);
 }
 
+TEST(Repair, WildStampsAreNoUndefinedSum) {
+  sonde_clock_t clock = core::unix_ns_clock();
+  clock.base_ns = INT64_MAX - 5;
+  EXPECT_LT(sonde_clock_ns(&clock, 100), 0) << "it wraps; the sanitized build checks that it may";
+}
+
 // fault 8: the last tenth of a million records of one graph is zero or inverted; all are kept, all are counted.
 TEST(Repair, AMillionRecordsWithABadTail) {
   std::vector<sonde_device_kernel_t> kernels;
