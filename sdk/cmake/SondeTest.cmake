@@ -50,18 +50,23 @@ function(sonde_add_test name)
     SONDE_TEST_BINARY_DIR="${PROJECT_BINARY_DIR}"
     ${arg_DEFINITIONS})
 
-  set(properties LABELS "unit;${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+  set(properties TIMEOUT ${arg_TIMEOUT})
   if(arg_SERIAL)
     list(APPEND properties RUN_SERIAL TRUE)
-  endif()
-  if(arg_ENVIRONMENT)
-    list(APPEND properties ENVIRONMENT "${arg_ENVIRONMENT}")
   endif()
   gtest_discover_tests(${target}
     TEST_PREFIX "${name}."
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
     PROPERTIES ${properties})
+  # gtest_discover_tests takes values apart at `;`, so lists are set afterwards, when ctest reads its files.
+  set(list_properties ${CMAKE_CURRENT_BINARY_DIR}/${target}_properties.cmake)
+  file(CONFIGURE OUTPUT ${list_properties} @ONLY CONTENT [[
+foreach(test IN LISTS @target@_TESTS)
+  set_tests_properties("${test}" PROPERTIES LABELS "unit;@arg_LABELS@" ENVIRONMENT "@arg_ENVIRONMENT@")
+endforeach()
+]])
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${list_properties})
 
   set(internals ${arg_LIBS})
   list(FILTER internals INCLUDE REGEX "^sonde")
