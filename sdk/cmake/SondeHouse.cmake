@@ -91,15 +91,6 @@ set(SONDE_INSTALL_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Sonde)
 set(SONDE_INSTALL_DATA_DIR ${CMAKE_INSTALL_DATADIR}/sonde)
 set(SONDE_INSTALL_DOC_DIR ${CMAKE_INSTALL_DATADIR}/doc/sonde)
 
-# Adds folder `name` when it has a CMakeLists.txt.
-function(sonde_add_folder name)
-  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/CMakeLists.txt)
-    add_subdirectory(${name})
-  else()
-    message(STATUS "Sonde: ${name} has no CMakeLists.txt below ${CMAKE_CURRENT_SOURCE_DIR}")
-  endif()
-endfunction()
-
 # Run path of a target that installs into `folder`, so that it finds the shared objects in lib: $ORIGIN when that is
 # lib itself.
 function(sonde_set_install_rpath target folder)

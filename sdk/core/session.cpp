@@ -141,6 +141,13 @@ Result<void> Session::stop(uint64_t deadline_ns) {
   if (delivery_.joinable()) delivery_.join();
   for_subscribers([&](Subscriber &subscriber) { subscriber.finish(); });
   for_subscribers([&](Subscriber &subscriber) { subscriber.join(deadline); });
+  std::vector<std::shared_ptr<Subscriber>> ended;
+  {
+    const std::lock_guard lock(subscribers_mutex_);
+    ended = ended_;
+  }
+  // One that left from inside its own callback may still be on its way out.
+  for (const auto &subscriber : ended) subscriber->join(deadline);
   return {};
 }
 

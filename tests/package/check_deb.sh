@@ -20,7 +20,7 @@ carried=$(find "$work" -name '*.so*' -not -name 'libsonde*' -not -path '*/lib/so
 depends=$(dpkg-deb --field "${packages[0]}" Depends)
 while read -r needed; do
   case $needed in libsonde* | ld-linux*) continue ;; esac
-  file=$(ldconfig -p | awk -v name="$needed" '$1 == name { print $NF; exit }')
+  file=$(ldconfig -p | awk -v name="$needed" '$1 == name && !found { print $NF; found = 1 }')
   owner=$(dpkg-query --search "$(realpath "$file")" 2>/dev/null || dpkg-query --search "$file")
   owner=${owner%%:*}
   [[ ", $depends" == *", $owner "* || ", $depends," == *", $owner,"* ]] || fail "needs $needed of $owner, depends on: $depends"

@@ -262,7 +262,7 @@ TEST(ColumnsProperty, IntervalsOfEveryType) {
       EXPECT_EQ(gathered, expected) << type.name;
     }
   }
-  EXPECT_GT(repaired, 100u);
+  EXPECT_GT(repaired, cases() / 20) << "the batches hold stamps to repair";
 }
 
 TEST(ColumnsProperty, GroupsOfRandomKeys) {
