@@ -1,0 +1,81 @@
+// Space sonde.session: what the capture says about itself.
+#ifndef SONDE_SPACES_SESSION_H
+#define SONDE_SPACES_SESSION_H
+
+#include <sonde/record.h>
+#include <sonde/schema.h>
+
+#define SONDE_SESSION_START 1u
+#define SONDE_SESSION_STOP 2u
+#define SONDE_SESSION_CLOCK_PAIR 3u
+#define SONDE_SESSION_LOSS 4u
+#define SONDE_SESSION_NOTE 5u
+#define SONDE_SESSION_STREAM 6u
+#define SONDE_SESSION_FORK 7u
+
+// The process whose events follow. One for each source.
+typedef struct sonde_session_start_t {
+  sonde_record_t header;
+  uint64_t unix_ns;         // wall clock at `time`, ns since 1970
+  uint64_t process;         // process id
+  uint64_t parent_process;  // parent's process id
+  sonde_string_t host;      // host name
+  sonde_string_t boot;      // boot id: stamps of different boots are not comparable
+  sonde_string_t program;   // path of the executable
+  sonde_string_t command;   // command line, words separated by spaces
+} sonde_session_start_t;
+
+typedef struct sonde_session_stop_t {
+  sonde_record_t header;
+  uint64_t unix_ns;  // wall clock at `time`, ns since 1970
+  uint32_t reason;   // 0 asked for, 1 exit of the process, 2 deadline, 3 error
+  uint32_t reserved;
+} sonde_session_stop_t;
+
+// Two clocks read together: `time` in clock 0 (this host's stamp), `value` in clock `clock`.
+typedef struct sonde_session_clock_pair_t {
+  sonde_record_t header;
+  uint64_t value;        // the other clock's reading
+  uint64_t uncertainty;  // ns between the two host readings that bracket it
+  uint32_t clock;        // SONDE_CLOCK_*, see clock.h
+  uint32_t reserved;
+} sonde_session_clock_pair_t;
+
+// Records that a stream lost for a cause since the last such record.
+typedef struct sonde_session_loss_t {
+  sonde_record_t header;
+  uint64_t stream;
+  uint64_t records;
+  uint64_t bytes;  // 0 when unknown
+  uint32_t cause;  // SONDE_LOSS_*, see ledger.h
+  uint32_t reserved;
+} sonde_session_loss_t;
+
+// Something a reader of the results must know: an error, a doubt, "no data because ...".
+typedef struct sonde_session_note_t {
+  sonde_record_t header;
+  uint32_t severity;      // 0 info, 1 warning, 2 error, 3 no data
+  sonde_string_t origin;  // the part that speaks: "core", "cuda", a plugin's id
+  sonde_string_t text;
+  uint32_t reserved;
+} sonde_session_note_t;
+
+#define SONDE_STREAM_THREAD 0u  // a thread of the program, through its ring
+#define SONDE_STREAM_PORT 1u    // submitted by a port (a vendor's buffers)
+
+// A stream begins.
+typedef struct sonde_session_stream_t {
+  sonde_record_t header;
+  uint64_t stream;      // id in this source, from 1
+  uint64_t thread;      // system's thread id, 0 for a port's stream
+  uint32_t kind;        // SONDE_STREAM_*
+  sonde_string_t name;  // thread name or port's name for it
+} sonde_session_stream_t;
+
+// The process forked; the child has a capture of its own, or none.
+typedef struct sonde_session_fork_t {
+  sonde_record_t header;
+  uint64_t child;  // process id; 0: unknown
+} sonde_session_fork_t;
+
+#endif
