@@ -12,6 +12,10 @@ StringTable::StringTable() : pages_(new std::atomic<Page *>[kPages]) {
   ids_.emplace(first->texts[0], 0);
 }
 
+StringTable::~StringTable() {
+  for (uint32_t i = 0; i < kPages; ++i) delete pages_[i].load(std::memory_order_relaxed);
+}
+
 uint32_t StringTable::intern(std::string_view text) {
   text = text.substr(0, kMaxBytes);
   const std::lock_guard lock(mutex_);

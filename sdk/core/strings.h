@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -19,6 +18,9 @@ class StringTable {
   static constexpr uint64_t kMaxBytes = 1 << 20;  // longer strings are cut
 
   StringTable();
+  ~StringTable();
+  StringTable(const StringTable &) = delete;
+  StringTable &operator=(const StringTable &) = delete;
 
   // [any]
   uint32_t intern(std::string_view text);

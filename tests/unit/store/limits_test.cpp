@@ -223,10 +223,13 @@ TEST(Limits, WhenCompressionIsTooSlowChunksAreWrittenUncompressed) {
     }
     return chunks;
   };
-  EXPECT_GT(codecs(folder.file("spill.sonde"), SONDE_FULL_SPILL)[static_cast<uint32_t>(Codec::kRows)], 3u);
+  const uint64_t spilled = codecs(folder.file("spill.sonde"), SONDE_FULL_SPILL)[static_cast<uint32_t>(Codec::kRows)];
   EXPECT_EQ(codecs(folder.file("drop.sonde"), SONDE_FULL_DROP)[static_cast<uint32_t>(Codec::kRows)], 0u);
   const TestCapture drop(folder.file("drop.sonde"));
-  EXPECT_GT(sum(drop.losses(), SONDE_LOSS_QUEUE_FULL), 0u);
+  if (!kSanitized) {  // a checked program emits more slowly than even this encoder writes
+    EXPECT_GT(spilled, 3u);
+    EXPECT_GT(sum(drop.losses(), SONDE_LOSS_QUEUE_FULL), 0u);
+  }
   const TestCapture spill(folder.file("spill.sonde"));
   EXPECT_EQ(count_of(spill.replay().of_space(SONDE_SPACE_HOST), sizeof(sonde_host_call_t)) +
                 sum(spill.losses(), SONDE_LOSS_QUEUE_FULL),

@@ -76,7 +76,8 @@ TEST(Recording, EveryBuiltinRecordTypeComesBack) {
         const auto &type = *reinterpret_cast<const sonde_record_type_t *>(
             reinterpret_cast<const char *>(schema->types) + uint64_t{schema->type_stride} * index);
         for (int repeat = 0; repeat < 20; ++repeat) {
-          std::vector<uint64_t> words(type.fixed_bytes / 8, 0x0101010101010101 * with++);
+          std::vector<uint64_t> words(type.fixed_bytes / 8,
+                                      uint64_t{0x0101010101010101} * static_cast<uint64_t>(with++));
           auto *const record = reinterpret_cast<sonde_record_t *>(words.data());
           record->size8 = record->fixed8 = static_cast<uint16_t>(words.size());
           record->space = static_cast<uint16_t>(space);
