@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 namespace sonde::core {
 namespace {
@@ -43,21 +44,49 @@ uint32_t doubt(uint64_t begin, uint64_t end, const sonde_clock_t &clock) {
 Survey survey(const uint8_t *data, uint64_t bytes, uint64_t enough) {
   Survey totals;
   uint64_t at = 0;
+  // Neighbours mostly have the same sizes, space and type, which are one word: it is judged once, and the next
+  // record's place does not wait for a load.
+  uint64_t judged = 0;
+  uint64_t size = 0;
   while (at < bytes && at < enough) {
+    uint64_t word = 0;
+    if (bytes - at < sizeof(sonde_record_t)) {
+      totals.malformed = true;
+      break;
+    }
     const auto *const record = reinterpret_cast<const sonde_record_t *>(data + at);
-    if (bytes - at < sizeof(sonde_record_t) || !is_well_formed(*record, bytes - at)) {
+    std::memcpy(&word, record, sizeof(word));
+    if (word != judged) {
+      if (!is_well_formed(*record, UINT64_MAX)) {
+        totals.malformed = true;
+        break;
+      }
+      judged = word;
+      size = SONDE_RECORD_BYTES(record);
+      totals.spaces |= uint64_t{1} << (record->space < 64 ? record->space : 0);
+    }
+    if (size > bytes - at) {
       totals.malformed = true;
       break;
     }
     ++totals.count;
     totals.first_time = std::min(totals.first_time, record->time);
     totals.last_time = std::max(totals.last_time, record->time);
-    totals.spaces |= uint64_t{1} << (record->space < 64 ? record->space : 0);
-    at += SONDE_RECORD_BYTES(record);
+    at += size;
   }
   totals.bytes = at;
   totals.has_device = ((totals.spaces >> SONDE_SPACE_DEVICE) & 1) != 0;
   if (totals.count == 0) totals.first_time = 0;
+  return totals;
+}
+
+Survey survey_part(const uint8_t *data, uint64_t bytes, uint64_t available) {
+  Survey totals = survey(data, bytes, bytes);
+  if (totals.malformed && bytes < available) {
+    const uint64_t rest = bytes - totals.bytes;
+    const auto *const record = reinterpret_cast<const sonde_record_t *>(data + totals.bytes);
+    totals.malformed = rest >= sizeof(sonde_record_t) && !is_well_formed(*record, available - totals.bytes);
+  }
   return totals;
 }
 

@@ -74,6 +74,10 @@ struct Survey {
 // Walks records from `data`, at most `bytes`, and stops after the record that passes `enough` bytes.
 Survey survey(const uint8_t *data, uint64_t bytes, uint64_t enough);
 
+// A survey of the first `bytes` of `available` bytes: a record that is cut at the end of the part is left out, and is no
+// fault.
+Survey survey_part(const uint8_t *data, uint64_t bytes, uint64_t available);
+
 // Time stamps of device records that cannot be right.
 std::vector<sonde_repair_t> find_repairs(const uint8_t *data, uint64_t bytes, const sonde_clock_t &clock);
 

@@ -19,6 +19,8 @@ namespace {
 constexpr uint64_t kDefaultDeadlineNs = 2'000'000'000;
 constexpr uint64_t kLargestBatch = 1 << 20;
 constexpr uint64_t kPairPeriodNs = 1'000'000'000;
+constexpr uint64_t kBusyBytes = 64 * 1024;  // taken in one pass
+constexpr uint64_t kBusyPeriodNs = 200'000;
 
 uint64_t steady_ns() {
   timespec now{};
@@ -493,7 +495,7 @@ void Session::run_delivery() {
     }
     const bool flushing = wanted > flush_finished_ || ending;
     wake_word_->store(0, std::memory_order_release);
-    pass(flushing);
+    const uint64_t taken = pass(flushing);
     if (flushing) {
       {
         const std::lock_guard lock(flush_mutex_);
@@ -503,7 +505,9 @@ void Session::run_delivery() {
     }
     if (ending) break;
     __atomic_store_n(&delivery_cpu_ns_, thread_cpu_ns(), __ATOMIC_RELAXED);
-    wait_for_wake(*wake_word_, 0, options_.period_ns);
+    // While much comes in, short sleeps keep the rings nearly empty, so that a late wake finds room in them.
+    wait_for_wake(*wake_word_, 0,
+                  taken > kBusyBytes ? std::min(options_.period_ns, kBusyPeriodNs) : options_.period_ns);
   }
   emit_stop();
   deliver_own(true);
@@ -515,7 +519,9 @@ void Session::run_delivery() {
   flush_done_.notify_all();
 }
 
-void Session::pass(bool flushing) {
+// Bytes taken out of all rings.
+uint64_t Session::pass(bool flushing) {
+  uint64_t taken = 0;
   if (sonde_clock_duration_ns(&stamp_clock_, last_pair_stamp_, sonde_stamp()) >= static_cast<int64_t>(kPairPeriodNs))
     emit_clock_pair();
   std::vector<std::shared_ptr<Stream>> streams;
@@ -535,10 +541,10 @@ void Session::pass(bool flushing) {
     if (stream->kind != SONDE_STREAM_THREAD) continue;
     if (stream->policy == SONDE_POLICY_OVERWRITE && !flushing && !stream->ended.load(std::memory_order_acquire))
       continue;
-    while (drain(*stream, flushing) != 0) {
-    }
+    for (uint64_t bytes = drain(*stream, flushing); bytes != 0; bytes = drain(*stream, flushing)) taken += bytes;
   }
   reap();
+  return taken;
 }
 
 // Moves what a stream's counters lost since the last look into the ledger and the next batch.
@@ -579,11 +585,21 @@ uint64_t Session::drain(Stream &stream, bool flushing) {
   } else {
     published = read_counter(stream.row->published);
     from = stream.tail.load(std::memory_order_relaxed);
-    totals = survey(stream.ring.at(from), published - from, limit);
-    if (totals.count != 0) buffer = pool_.acquire(totals.bytes, wait_ns);
+    // The copy comes first: it streams the thread's cache lines over, and the walk then finds them here.
+    const uint64_t most = std::min(published - from, limit);
+    if (most != 0) buffer = pool_.acquire(most, wait_ns);
     if (buffer) {
-      std::memcpy(buffer.data(), stream.ring.at(from), totals.bytes);
-    } else if (totals.count != 0) {
+      std::memcpy(buffer.data(), stream.ring.at(from), most);
+      totals = survey_part(buffer.data(), most, published - from);
+    }
+    if (!buffer || (totals.count == 0 && !totals.malformed)) {
+      // No memory, or a single record larger than the copy: the walk goes over the ring.
+      buffer.reset();
+      totals = survey(stream.ring.at(from), published - from, limit);
+      if (totals.count != 0) buffer = pool_.acquire(totals.bytes, wait_ns);
+      if (buffer) std::memcpy(buffer.data(), stream.ring.at(from), totals.bytes);
+    }
+    if (!buffer && totals.count != 0) {
       // Full: the records wait in the ring, which drops new ones and counts them. At the end there is no later.
       if (!flushing) return 0;
       ledger_.add(0, stream.id, SONDE_LOSS_MEMORY_CAP, 0, totals.count, totals.bytes);

@@ -117,7 +117,7 @@ class Session {
 
   uint64_t ring_bytes_for_next();
   void run_delivery();
-  void pass(bool flushing);
+  uint64_t pass(bool flushing);
   void note_losses(Stream &stream, BatchInfo &info);
   uint64_t drain(Stream &stream, bool flushing);
   void deliver_own(bool wait);

@@ -64,6 +64,13 @@ void pin(int core) {
   ::pthread_setaffinity_np(::pthread_self(), sizeof(set), &set);
 }
 
+void unpin() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (unsigned core = 0; core < std::thread::hardware_concurrency() && core < CPU_SETSIZE; ++core) CPU_SET(core, &set);
+  ::pthread_setaffinity_np(::pthread_self(), sizeof(set), &set);
+}
+
 double elapsed_ns(Clock::time_point begin) {
   return std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
 }
@@ -159,7 +166,11 @@ Figures run(const Mode &mode) {
   std::vector<uint64_t> taken(static_cast<size_t>(mode.producers));
   const uint64_t each = mode.events / static_cast<uint64_t>(mode.producers);
   const auto produce = [&](int index) {
-    if (mode.producers == 1) pin(0);
+    if (mode.producers == 1) {
+      pin(0);
+    } else {
+      unpin();
+    }
     sonde_writer_t *writer = nullptr;
     check(capture().writer(session, &writer), "writer");
     emit_many(demand, writer, space(), 1000, mode.stamp);  // maps the first pages
@@ -306,6 +317,7 @@ void print(const char *name, const Figures &figures, double floor) {
 int main(int argc, char **argv) {
   const int runs = argc > 1 ? std::atoi(argv[1]) : 11;
   const uint64_t events = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 10'000'000;
+  pin(1);  // the session's threads inherit it: the producer has its processor for itself
   std::vector<double> floors, stamped, lttng;
   Figures last;
   uint64_t dropped = 0;
