@@ -56,7 +56,7 @@ Survey survey(const uint8_t *data, uint64_t bytes, uint64_t enough) {
     }
     const auto *const record = reinterpret_cast<const sonde_record_t *>(data + at);
     std::memcpy(&word, record, sizeof(word));
-    if (word != judged) {
+    if (size == 0 || word != judged) {
       if (!is_well_formed(*record, UINT64_MAX)) {
         totals.malformed = true;
         break;
