@@ -175,12 +175,16 @@ sonde_session_status_t Session::status() {
 
 // Rings share half the cap, each at most a quarter of what is left of it; the smallest ones may take another quarter of
 // the cap. So a program with a few threads has large rings, and one with hundreds is captured all the same.
-uint64_t Session::ring_bytes_for_next() {
-  const uint64_t used = rings_.load(std::memory_order_relaxed);
+uint64_t Session::take_ring_bytes() {
   const uint64_t half = options_.memory_cap / 2;
-  uint64_t bytes = options_.ring_bytes;
-  while (bytes > kSmallestRing && bytes > (used < half ? (half - used) / 4 : 0)) bytes /= 2;
-  if (used + bytes > options_.memory_cap / 4 * 3) return 0;
+  uint64_t used = rings_.load(std::memory_order_relaxed);
+  uint64_t bytes = 0;
+  do {
+    bytes = options_.ring_bytes;
+    while (bytes > kSmallestRing && bytes > (used < half ? (half - used) / 4 : 0)) bytes /= 2;
+    if (used + bytes > options_.memory_cap / 4 * 3) return 0;
+    // Threads that arrive together must each see what the others took.
+  } while (!rings_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
   if (bytes < options_.ring_bytes) {
     note(0, "core", "many threads emit: later ones have smaller rings, since rings may take half the memory cap");
   }
@@ -188,9 +192,13 @@ uint64_t Session::ring_bytes_for_next() {
 }
 
 std::shared_ptr<Stream> Session::add_thread_stream() {
-  const uint64_t ring_bytes = ring_bytes_for_next();
+  const uint64_t ring_bytes = take_ring_bytes();
+  if (ring_bytes == 0) return nullptr;
   auto stream = std::make_shared<Stream>();
-  if (ring_bytes == 0 || !stream->ring.map(ring_bytes)) return nullptr;
+  if (!stream->ring.map(ring_bytes)) {
+    rings_.fetch_sub(ring_bytes, std::memory_order_relaxed);
+    return nullptr;
+  }
   stream->thread = static_cast<uint64_t>(::gettid());
   stream->kind = SONDE_STREAM_THREAD;
   char name[32] = "";
@@ -201,7 +209,6 @@ std::shared_ptr<Stream> Session::add_thread_stream() {
   stream->stall_ns = options_.stall_ns;
   stream->wake_word = wake_word_;
   pool_.reserve(ring_bytes);
-  rings_.fetch_add(ring_bytes, std::memory_order_relaxed);
   const std::lock_guard lock(streams_mutex_);
   stream->id = next_stream_++;
   if (live_ != nullptr) {

@@ -115,7 +115,7 @@ class Session {
   };
   using Subscribers = std::vector<std::shared_ptr<Subscriber>>;
 
-  uint64_t ring_bytes_for_next();
+  uint64_t take_ring_bytes();
   void run_delivery();
   uint64_t pass(bool flushing);
   void note_losses(Stream &stream, BatchInfo &info);

@@ -271,16 +271,19 @@ TEST(Emit, ManyThreadsShareTheCap) {
   Collector collector(session, test_space());
   session.start();
   std::atomic<int> waiting{0};
+  std::atomic<bool> come{false};
   std::atomic<bool> go{false};
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 60; ++t) {
     threads.emplace_back([&, t] {
+      while (!come) std::this_thread::yield();  // they arrive together: none may count on room that another takes
       session.emit(0, t);
       ++waiting;
       while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       session.emit(1, t);
     });
   }
+  come = true;
   while (waiting < 60) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_LE(session.status().memory, options.memory_cap) << "60 rings of 1 MiB would pass it";
   go = true;
