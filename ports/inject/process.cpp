@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
@@ -101,6 +102,13 @@ extern "C" SONDE_EXPORTED void quick_exit(int status) noexcept {
 extern "C" SONDE_EXPORTED pid_t fork(void) noexcept {
   if (sonde::inject::real_fork == nullptr) sonde::inject::real_fork = sonde::inject::next<pid_t (*)()>("fork");
   const pid_t child = sonde::inject::real_fork();
-  if (child == 0) sonde::inject::call(SONDE_ENTRY_FORK, nullptr);
+  if (child == 0) {
+    sonde::inject::call(SONDE_ENTRY_FORK, nullptr);
+  } else if (child > 0) {
+    const int error = errno;
+    auto id = static_cast<uint64_t>(child);
+    sonde::inject::call(SONDE_ENTRY_FORK, &id);
+    errno = error;
+  }
   return child;
 }

@@ -4,6 +4,7 @@
 #include <semaphore.h>
 #include <sonde/port.h>
 #include <sonde/run.h>
+#include <sonde/spaces/session.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -265,6 +266,18 @@ sonde_status continue_in_child() {
   return ensure();
 }
 
+// In the parent after a fork that the preload saw.
+sonde_status record_fork(uint64_t child) {
+  Process &own = process();
+  if (own.process.load(std::memory_order_relaxed) != ::getpid()) return SONDE_OK;
+  if (own.state.load(std::memory_order_acquire) != State::kActive) return SONDE_OK;
+  sonde_session_fork_t record{};
+  SONDE_RECORD_INIT(&record, SONDE_SPACE_SESSION, SONDE_SESSION_FORK, sonde_stamp());
+  record.child = child;
+  const Active &active = *own.active.load(std::memory_order_acquire);
+  return (*services())->capture->emit(active.run->session(), &record.header);
+}
+
 }  // namespace
 
 sonde_status inject(uint32_t entry, void *argument) noexcept {
@@ -279,7 +292,7 @@ sonde_status inject(uint32_t entry, void *argument) noexcept {
       case SONDE_ENTRY_HOST:
         return start_if_wanted(true);
       case SONDE_ENTRY_FORK:
-        return continue_in_child();
+        return argument == nullptr ? continue_in_child() : record_fork(*static_cast<const uint64_t *>(argument));
       case SONDE_ENTRY_EXEC_FAILED: {
         // The program lives on: a new file takes what follows.
         State expected = State::kEnded;

@@ -72,7 +72,8 @@ typedef struct sonde_session_stream_t {
   sonde_string_t name;  // thread name or port's name for it
 } sonde_session_stream_t;
 
-// The process forked; the child has a capture of its own, or none.
+// The process forked, as the preload of `sonde run` saw it (not vfork, nor a system call of the program's own); the
+// child has a capture of its own, or none. It lies in the stream of the thread that forked.
 typedef struct sonde_session_fork_t {
   sonde_record_t header;
   uint64_t child;  // process id; 0: unknown

@@ -35,6 +35,7 @@ struct Source {
   std::set<uint64_t> numbers;             // payloads
   uint64_t repeated = 0;                  // payloads seen again
   std::vector<std::string> notes;
+  std::set<uint64_t> forked;  // process ids that its fork records name
   uint64_t total() const {
     uint64_t sum = 0;
     for (const auto &[name, count] : marks) sum += count;
@@ -71,6 +72,9 @@ sonde_status collect(void *user, const sonde_batch_t *batch) {
       const char *text = "?";
       capture.text(batch->session, batch->source, reinterpret_cast<const sonde_session_note_t *>(record)->text, &text);
       source.notes.emplace_back(text);
+    }
+    if (record->space == SONDE_SPACE_SESSION && record->type == SONDE_SESSION_FORK) {
+      source.forked.insert(reinterpret_cast<const sonde_session_fork_t *>(record)->child);
     }
   }
   return SONDE_OK;
@@ -262,9 +266,12 @@ TEST_F(Process, AForkedChildHasAFileOfItsOwnAndNothingIsDoubled) {
     EXPECT_EQ(source->repeated, 0u);
     if (process == child_) {
       EXPECT_EQ(source->marks, (std::map<std::string, uint64_t>{{"first", 100}, {"parent", 10}}));
+      ASSERT_EQ(source->forked.size(), 1u);
+      EXPECT_TRUE(by_process.contains(*source->forked.begin()));
     } else {
       EXPECT_EQ(source->marks, (std::map<std::string, uint64_t>{{"child", 50}}));
       EXPECT_EQ(source->parent, child_);
+      EXPECT_TRUE(source->forked.empty());
     }
   }
   EXPECT_TRUE(captures.losses.empty());
