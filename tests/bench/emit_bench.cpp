@@ -11,7 +11,9 @@
 #include <sonde/delivery.h>
 #include <sonde/host.h>
 #include <sonde/session.h>
+#include <sonde/store.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -19,6 +21,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <thread>
@@ -103,7 +106,8 @@ struct Figures {
   uint64_t accepted = 0;
   uint64_t dropped = 0;
   uint64_t delivered = 0;
-  double helper_ns_per_event = 0;
+  uint64_t bytes = 0;              // delivered, or of the capture file
+  double helper_ns_per_event = 0;  // CPU time of every thread but the producers
 };
 
 struct Mode {
@@ -113,7 +117,27 @@ struct Mode {
   int producers = 1;
   uint64_t events = 10'000'000;
   bool stamp = true;
+  bool to_disk = false;  // a recording to a file takes the place of the subscribers
 };
+
+double cpu_ns(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
+}
+
+// Records and bytes of a finished capture file.
+void measure_file(const std::string &path, Figures &figures) {
+  const auto &store = get<sonde_store_service_t>(SONDE_STORE_SERVICE);
+  sonde_capture_t *file = nullptr;
+  check(store.open(path.c_str(), &file), "open capture");
+  sonde_source_info_t info{};
+  info.struct_size = sizeof(info);
+  check(store.source_at(file, 0, &info), "source_at");
+  figures.delivered = info.records;
+  figures.bytes = info.file_bytes;
+  check(store.close(file), "close capture");
+}
 
 // The loop that is measured; kept out of line so that every mode runs the same code.
 __attribute__((noinline)) uint64_t emit_many(const uint64_t *demand, sonde_writer_t *writer, uint32_t number,
@@ -141,7 +165,7 @@ Figures run(const Mode &mode) {
   options.memory_cap = 256 << 20;
   sonde_session_t *session = nullptr;
   check(sessions().open(&options, &session), "open");
-  std::vector<Counter> counters(static_cast<size_t>(mode.subscribers));
+  std::vector<Counter> counters(mode.to_disk ? 0 : static_cast<size_t>(mode.subscribers));
   for (Counter &counter : counters) {
     const sonde_interest_t interest = {space(), SONDE_LEVEL_RECORDS, UINT64_MAX};
     sonde_subscription_t subscription{};
@@ -159,9 +183,18 @@ Figures run(const Mode &mode) {
     uint64_t id = 0;
     check(delivery().subscribe(session, &subscription, &id), "subscribe");
   }
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("emit-" + std::to_string(::getpid()) + ".sonde")).string();
+  sonde_recording_t *recording = nullptr;
+  if (mode.to_disk) {
+    const auto &store = get<sonde_store_service_t>(SONDE_STORE_SERVICE);
+    check(store.record(session, path.c_str(), nullptr, nullptr, &recording), "record");
+  }
   check(sessions().start(session), "start");
   const uint64_t *demand = nullptr;
   check(capture().demand(session, space(), &demand), "demand");
+  const double cpu_begin = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+  std::vector<double> producer_cpu(static_cast<size_t>(mode.producers));
   std::vector<double> times(static_cast<size_t>(mode.producers));
   std::vector<uint64_t> taken(static_cast<size_t>(mode.producers));
   const uint64_t each = mode.events / static_cast<uint64_t>(mode.producers);
@@ -177,20 +210,29 @@ Figures run(const Mode &mode) {
     const auto begin = Clock::now();
     taken[static_cast<size_t>(index)] = emit_many(demand, writer, space(), each, mode.stamp) + 1000;
     times[static_cast<size_t>(index)] = elapsed_ns(begin) / static_cast<double>(each);
+    producer_cpu[static_cast<size_t>(index)] = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
   };
   std::vector<std::thread> threads;
   for (int i = 0; i < mode.producers; ++i) threads.emplace_back(produce, i);
   for (std::thread &thread : threads) thread.join();
   check(sessions().stop(session, 10'000'000'000), "stop");
-  sonde_session_status_t status{};
-  check(sessions().status(session, &status), "status");
+  if (mode.to_disk) check(get<sonde_store_service_t>(SONDE_STORE_SERVICE).finish(recording), "finish");
+  double helpers = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_begin;
+  for (const double own : producer_cpu) helpers -= own;
   Figures figures;
   figures.ns_per_event = median(times);
   for (const uint64_t count : taken) figures.accepted += count;
   figures.dropped = (each + 1000) * static_cast<uint64_t>(mode.producers) - figures.accepted;
-  figures.delivered = counters.empty() ? 0 : counters[0].records.load();
-  figures.helper_ns_per_event = static_cast<double>(status.helper_cpu_ns) / static_cast<double>(mode.events);
+  figures.helper_ns_per_event = helpers / static_cast<double>(mode.events);
+  if (!counters.empty()) {
+    figures.delivered = counters[0].records;
+    figures.bytes = counters[0].bytes;
+  }
   check(sessions().close(session), "close");
+  if (mode.to_disk) {
+    measure_file(path, figures);
+    std::filesystem::remove(path);
+  }
   return figures;
 }
 
@@ -305,11 +347,11 @@ double cold_emit(int count) {
 
 void print(const char *name, const Figures &figures, double floor) {
   std::printf(
-      "%-44s %8.2f ns/event %8.2f above rdtsc  accepted %11llu  dropped %9llu  delivered %11llu  helper %6.2f "
-      "ns/event\n",
+      "%-44s %8.2f ns/event %8.2f above rdtsc  accepted %9llu  dropped %8llu  delivered %9llu, %7.1f MB  helpers "
+      "%6.2f ns/event\n",
       name, figures.ns_per_event, figures.ns_per_event - floor, static_cast<unsigned long long>(figures.accepted),
       static_cast<unsigned long long>(figures.dropped), static_cast<unsigned long long>(figures.delivered),
-      figures.helper_ns_per_event);
+      static_cast<double>(figures.bytes) / 1e6, figures.helper_ns_per_event);
 }
 
 }  // namespace
@@ -372,6 +414,12 @@ int main(int argc, char **argv) {
   mode.events = events;
   mode.subscribers = 8;
   print("8 subscribers", run(mode), floor);
+  mode = {};
+  mode.events = events;
+  mode.to_disk = true;
+  print("to disk: a capture file", run(mode), floor);
+  mode.policy = SONDE_POLICY_STALL;
+  print("to disk, the producer waits for room", run(mode), floor);
   std::printf("%-44s %8.2f ns/event\n", "cold: one event each 100 us", cold_emit(2000));
   const Delivered delivered = deliver_to_eight(events * 4);
   std::printf("%-44s %8.2f by batch, %.2f by a call for each event: %.2f of it\n",
