@@ -1,0 +1,443 @@
+#include "layout/shapes.h"
+
+#include <algorithm>
+
+#include "layout/algebra.h"
+
+namespace sonde::layout {
+namespace {
+
+std::string name_of(DimName name) { return std::string(dim_text(name)); }
+
+Layout *make_like(Arena &arena, std::span<const Dim> ins, std::span<const Dim> outs, uint32_t in_bits) {
+  Layout *const result =
+      Layout::make(arena, static_cast<uint32_t>(ins.size()), static_cast<uint32_t>(outs.size()), in_bits);
+  if (result == nullptr) return nullptr;
+  std::copy(ins.begin(), ins.end(), result->mutable_ins());
+  std::copy(outs.begin(), outs.end(), result->mutable_outs());
+  return result->place_dims(arena) ? result : nullptr;
+}
+
+const Layout *no_dim(Arena &arena, std::span<const Dim> side, DimName name) {
+  arena.fail(Fault::kInvalid, "there is no dim " + name_of(name) + " in " + describe(side));
+  return nullptr;
+}
+
+const Dim *find(std::span<const Dim> side, DimName name) {
+  for (const Dim &dim : side) {
+    if (dim.name == name) return &dim;
+  }
+  return nullptr;
+}
+
+bool contains(std::span<const DimName> names, DimName name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// A layout whose one side has other dims over the same flattened bits.
+const Layout *with_side(Arena &arena, const Layout &layout, Side side, std::span<const Dim> dims) {
+  const auto ins = side == Side::kIn ? dims : layout.ins();
+  const auto outs = side == Side::kOut ? dims : layout.outs();
+  Layout *const result = make_like(arena, ins, outs, layout.in_bits());
+  if (result == nullptr) return nullptr;
+  std::copy(layout.columns().begin(), layout.columns().end(), result->mutable_columns());
+  result->set_offset(layout.offset());
+  return result;
+}
+
+bool check_names(Arena &arena, std::span<const Dim> dims) {
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i].name == 0) {
+      arena.fail(Fault::kInvalid, "dim " + std::to_string(i) + " has no name");
+      return false;
+    }
+    for (size_t j = 0; j < i; ++j) {
+      if (dims[j].name != dims[i].name) continue;
+      arena.fail(Fault::kInvalid, "dim " + name_of(dims[i].name) + " appears twice");
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+const Layout *transpose(Arena &arena, const Layout &layout, Side side, std::span<const DimName> order) {
+  const auto dims = side == Side::kIn ? layout.ins() : layout.outs();
+  Dim next[kMaxDims];
+  bool fits = order.size() == dims.size();
+  for (size_t i = 0; fits && i < order.size(); ++i) {
+    const Dim *const dim = find(dims, order[i]);
+    fits = dim != nullptr && !contains(order.first(i), order[i]);
+    if (fits) next[i] = *dim;
+  }
+  if (!fits) {
+    arena.fail(Fault::kInvalid, "transpose: the order must name each of " + describe(dims) + " once");
+    return nullptr;
+  }
+  const std::span<const Dim> sources(next, dims.size());
+  if (side == Side::kIn) {
+    Layout *const result = make_like(arena, sources, layout.outs(), layout.in_bits());
+    if (result == nullptr) return nullptr;
+    uint64_t *column = result->mutable_columns();
+    for (const Dim &source : sources) {
+      for (const uint64_t value : layout.columns_of(source)) *column++ = value;
+    }
+    result->set_offset(layout.offset());
+    return result;
+  }
+  Layout *const result = make_like(arena, layout.ins(), sources, layout.in_bits());
+  if (result == nullptr) return nullptr;
+  const auto targets = result->outs();
+  uint64_t *const columns = result->mutable_columns();
+  for (uint32_t i = 0; i < layout.in_bits(); ++i) columns[i] = 0;
+  uint64_t offset = 0;
+  for (size_t d = 0; d < sources.size(); ++d) {
+    if (sources[d].bits == 0) continue;
+    const uint64_t mask = low_mask(sources[d].bits);
+    const uint32_t from = sources[d].shift;
+    const uint32_t to = targets[d].shift;
+    for (uint32_t i = 0; i < layout.in_bits(); ++i) columns[i] |= (layout.columns()[i] >> from & mask) << to;
+    offset |= (layout.offset() >> from & mask) << to;
+  }
+  result->set_offset(offset);
+  return result;
+}
+
+const Layout *reshape(Arena &arena, const Layout &layout, Side side, std::span<const DimSize> sizes) {
+  if (sizes.size() > kMaxDims) {
+    arena.fail(Fault::kUnsupported, "reshape: more than 64 dims");
+    return nullptr;
+  }
+  Dim dims[kMaxDims];
+  uint64_t total = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    total += sizes[i].bits;
+    dims[i] = {sizes[i].name, static_cast<uint8_t>(std::min(sizes[i].bits, 255u)), 0, 0};
+  }
+  const std::span<const Dim> next(dims, sizes.size());
+  if (!check_names(arena, next)) return nullptr;
+  const uint32_t bits = side == Side::kIn ? layout.in_bits() : layout.out_bits();
+  if (total != bits) {
+    arena.fail(Fault::kInvalid,
+               "reshape: the new dims have " + std::to_string(total) + " bits, the side has " + std::to_string(bits));
+    return nullptr;
+  }
+  return with_side(arena, layout, side, next);
+}
+
+const Layout *flatten(Arena &arena, const Layout &layout, Side side) {
+  const auto dims = side == Side::kIn ? layout.ins() : layout.outs();
+  if (dims.empty()) return copy_layout(arena, layout);
+  const Dim whole{dims[0].name, static_cast<uint8_t>(side == Side::kIn ? layout.in_bits() : layout.out_bits()), 0, 0};
+  return with_side(arena, layout, side, {&whole, 1});
+}
+
+const Layout *squeeze(Arena &arena, const Layout &layout, Side side, DimName name) {
+  const auto dims = side == Side::kIn ? layout.ins() : layout.outs();
+  const Dim *const dropped = find(dims, name);
+  if (dropped == nullptr) return no_dim(arena, dims, name);
+  if (dropped->bits != 0) {
+    arena.fail(Fault::kInvalid, "squeeze: dim " + name_of(name) + " has " + std::to_string(dropped->bits) +
+                                    " bits; only a dim of one value can be dropped");
+    return nullptr;
+  }
+  Dim kept[kMaxDims];
+  uint32_t count = 0;
+  for (const Dim &dim : dims) {
+    if (dim.name != name) kept[count++] = dim;
+  }
+  return with_side(arena, layout, side, {kept, count});
+}
+
+const Layout *unsqueeze(Arena &arena, const Layout &layout, Side side, DimName name) {
+  const auto dims = side == Side::kIn ? layout.ins() : layout.outs();
+  if (dims.size() == kMaxDims) {
+    arena.fail(Fault::kUnsupported, "unsqueeze: more than 64 dims");
+    return nullptr;
+  }
+  Dim next[kMaxDims];
+  std::copy(dims.begin(), dims.end(), next);
+  next[dims.size()] = {name, 0, 0, 0};
+  const std::span<const Dim> all(next, dims.size() + 1);
+  return check_names(arena, all) ? with_side(arena, layout, side, all) : nullptr;
+}
+
+const Layout *resize_in(Arena &arena, const Layout &layout, DimName name, uint32_t bits) {
+  const Dim *const resized = layout.find_in(name);
+  if (resized == nullptr) return no_dim(arena, layout.ins(), name);
+  if (bits > kMaxBits || layout.in_bits() - resized->bits + bits > kMaxBits) {
+    arena.fail(Fault::kUnsupported, "resize: more than 64 in bits");
+    return nullptr;
+  }
+  Dim next[kMaxDims];
+  std::copy(layout.ins().begin(), layout.ins().end(), next);
+  next[resized - layout.ins().data()].bits = static_cast<uint8_t>(bits);
+  Layout *const result =
+      make_like(arena, {next, layout.ins().size()}, layout.outs(), layout.in_bits() - resized->bits + bits);
+  if (result == nullptr) return nullptr;
+  uint64_t *column = result->mutable_columns();
+  for (const Dim &in : layout.ins()) {
+    const auto own = layout.columns_of(in);
+    const uint32_t wanted = in.name == name ? bits : in.bits;
+    for (uint32_t bit = 0; bit < wanted; ++bit) *column++ = bit < in.bits ? own[bit] : 0;
+  }
+  result->set_offset(layout.offset());
+  return result;
+}
+
+const Layout *resize_out(Arena &arena, const Layout &layout, DimName name, uint32_t bits, Resize how) {
+  const Dim *const resized = layout.find_out(name);
+  if (resized == nullptr) return no_dim(arena, layout.outs(), name);
+  if (bits > resized->bits) {
+    arena.fail(Fault::kInvalid, "resize: out dim " + name_of(name) + " has " + std::to_string(resized->bits) +
+                                    " bits and cannot grow to " + std::to_string(bits));
+    return nullptr;
+  }
+  Dim next[kMaxDims];
+  std::copy(layout.outs().begin(), layout.outs().end(), next);
+  next[resized - layout.outs().data()].bits = static_cast<uint8_t>(bits);
+  Layout *const result = make_like(arena, layout.ins(), {next, layout.outs().size()}, layout.in_bits());
+  if (result == nullptr) return nullptr;
+  const auto shrink = [&](uint64_t flat) {
+    uint64_t value = 0;
+    for (size_t i = 0; i < layout.outs().size(); ++i) {
+      const Dim &from = layout.outs()[i];
+      uint64_t part = from.of(flat);
+      if (from.name == name && part > low_mask(bits)) part = how == Resize::kZero ? 0 : part & low_mask(bits);
+      value |= result->outs()[i].at(part);
+    }
+    return value;
+  };
+  for (uint32_t i = 0; i < layout.in_bits(); ++i) result->mutable_columns()[i] = shrink(layout.columns()[i]);
+  result->set_offset(shrink(layout.offset()));
+  return result;
+}
+
+const Layout *rename(Arena &arena, const Layout &layout, Side side, std::span<const Renaming> names) {
+  const auto dims = side == Side::kIn ? layout.ins() : layout.outs();
+  Dim next[kMaxDims];
+  std::copy(dims.begin(), dims.end(), next);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const Dim *const dim = find(dims, names[i].from);
+    if (dim == nullptr) return no_dim(arena, dims, names[i].from);
+    next[dim - dims.data()].name = names[i].to;
+  }
+  const std::span<const Dim> all(next, dims.size());
+  return check_names(arena, all) ? with_side(arena, layout, side, all) : nullptr;
+}
+
+const Layout *sublayout(Arena &arena, const Layout &layout, std::span<const DimName> ins,
+                        std::span<const DimName> outs) {
+  Dim kept_in[kMaxDims];
+  Dim kept_out[kMaxDims];
+  uint32_t in_count = 0;
+  uint32_t out_count = 0;
+  uint32_t in_bits = 0;
+  for (const Dim &in : layout.ins()) {
+    if (!contains(ins, in.name)) continue;
+    kept_in[in_count++] = in;
+    in_bits += in.bits;
+  }
+  for (const Dim &out : layout.outs()) {
+    if (contains(outs, out.name)) kept_out[out_count++] = out;
+  }
+  if (in_count < ins.size() || out_count < outs.size()) {
+    for (const DimName name : ins) {
+      if (layout.find_in(name) == nullptr) return no_dim(arena, layout.ins(), name);
+    }
+    for (const DimName name : outs) {
+      if (layout.find_out(name) == nullptr) return no_dim(arena, layout.outs(), name);
+    }
+  }
+  Layout *const result = make_like(arena, {kept_in, in_count}, {kept_out, out_count}, in_bits);
+  if (result == nullptr) return nullptr;
+  const auto targets = result->outs();
+  const auto project = [&](uint64_t flat) {
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < out_count; ++i) value |= targets[i].at(kept_out[i].of(flat));
+    return value;
+  };
+  uint64_t *column = result->mutable_columns();
+  for (uint32_t i = 0; i < in_count; ++i) {
+    for (const uint64_t value : layout.columns_of(kept_in[i])) *column++ = project(value);
+  }
+  result->set_offset(project(layout.offset()));
+  return result;
+}
+
+const Layout *remove_zero_bases(Arena &arena, const Layout &layout, DimName name) {
+  const Dim *const own = layout.find_in(name);
+  if (own == nullptr) return no_dim(arena, layout.ins(), name);
+  uint32_t zeros = 0;
+  for (const uint64_t value : layout.columns_of(*own)) zeros += value == 0 ? 1 : 0;
+  Dim next[kMaxDims];
+  std::copy(layout.ins().begin(), layout.ins().end(), next);
+  next[own - layout.ins().data()].bits = static_cast<uint8_t>(own->bits - zeros);
+  Layout *const result = make_like(arena, {next, layout.ins().size()}, layout.outs(), layout.in_bits() - zeros);
+  if (result == nullptr) return nullptr;
+  uint64_t *column = result->mutable_columns();
+  for (const Dim &in : layout.ins()) {
+    for (const uint64_t value : layout.columns_of(in)) {
+      if (in.name != name || value != 0) *column++ = value;
+    }
+  }
+  result->set_offset(layout.offset());
+  return result;
+}
+
+namespace {
+
+const DimSize *size_in(std::span<const DimSize> shape, DimName name) {
+  for (const DimSize &size : shape) {
+    if (size.name == name) return &size;
+  }
+  return nullptr;
+}
+
+bool log2_exact(Arena &arena, uint64_t size, uint32_t &bits) {
+  if (!is_power_of_two(size)) {
+    arena.fail(Fault::kUnsupported, "a size of " + std::to_string(size) + " is not a power of two");
+    return false;
+  }
+  bits = lowest_bit(size);
+  return true;
+}
+
+}  // namespace
+
+const Layout *not_larger(Arena &arena, const Layout &layout, std::span<const DimSize> shape, bool keeps_registers) {
+  const Layout *result = &layout;
+  for (const Dim &out : layout.outs()) {
+    const DimSize *const wanted = size_in(shape, out.name);
+    if (wanted == nullptr) return no_dim(arena, layout.outs(), out.name);
+    if (out.bits <= wanted->bits) continue;
+    result = resize_out(arena, *result, out.name, wanted->bits, Resize::kZero);
+    if (result == nullptr) return nullptr;
+  }
+  if (keeps_registers || result->find_in(dim::kRegister) == nullptr) return result;
+  // Only what became zero here goes; what was a broadcast before stays.
+  const Dim &registers = *layout.find_in(dim::kRegister);
+  Dim next[kMaxDims];
+  std::copy(result->ins().begin(), result->ins().end(), next);
+  uint32_t dropped = 0;
+  uint64_t columns[kMaxBits];
+  uint32_t count = 0;
+  for (const Dim &in : result->ins()) {
+    for (uint32_t bit = 0; bit < in.bits; ++bit) {
+      const uint64_t value = result->columns_of(in)[bit];
+      const bool became_zero = in.name == dim::kRegister && value == 0 && layout.columns_of(registers)[bit] != 0;
+      dropped += became_zero ? 1 : 0;
+      if (!became_zero) columns[count++] = value;
+    }
+  }
+  next[result->find_in(dim::kRegister) - result->ins().data()].bits = static_cast<uint8_t>(registers.bits - dropped);
+  Layout *const smaller = make_like(arena, {next, result->ins().size()}, result->outs(), count);
+  if (smaller == nullptr) return nullptr;
+  std::copy(columns, columns + count, smaller->mutable_columns());
+  smaller->set_offset(result->offset());
+  return smaller;
+}
+
+const Layout *not_smaller(Arena &arena, const Layout &layout, std::span<const DimSize> shape) {
+  if (shape.empty()) return &layout;
+  if (layout.ins().empty()) {
+    arena.fail(Fault::kInvalid, "the layout has no in dim that could hold repetitions");
+    return nullptr;
+  }
+  const Layout *result = &layout;
+  for (const Dim &out : layout.outs()) {
+    const DimSize *const wanted = size_in(shape, out.name);
+    if (wanted == nullptr) return no_dim(arena, layout.outs(), out.name);
+    if (out.bits >= wanted->bits) continue;
+    const Layout *const repeated =
+        make_identity(arena, uint64_t{1} << (wanted->bits - out.bits), layout.ins()[0].name, out.name);
+    if (repeated == nullptr) return nullptr;
+    result = product(arena, *result, *repeated);
+    if (result == nullptr) return nullptr;
+  }
+  return result;
+}
+
+const Layout *identity_nd(Arena &arena, DimName in, std::span<const uint64_t> shape, std::span<const uint32_t> order) {
+  if (order.size() != shape.size() || shape.size() > dim::kNumbered) {
+    arena.fail(Fault::kInvalid, "the order names " + std::to_string(order.size()) + " dims, the shape has " +
+                                    std::to_string(shape.size()) + "; at most 32 are supported");
+    return nullptr;
+  }
+  const Layout *result = make_empty(arena);
+  for (const uint32_t index : order) {
+    uint32_t bits = 0;
+    if (index >= shape.size()) {
+      arena.fail(Fault::kInvalid,
+                 "the order names dim " + std::to_string(index) + " of " + std::to_string(shape.size()));
+      return nullptr;
+    }
+    if (result == nullptr || !log2_exact(arena, shape[index], bits)) return nullptr;
+    const Layout *const one = make_identity(arena, shape[index], in, standard_dim(index));
+    if (one == nullptr) return nullptr;
+    result = product(arena, *result, *one);
+  }
+  return result;
+}
+
+const Layout *reshape_tensor(Arena &arena, const Layout &layout, std::span<const uint64_t> shape) {
+  if (shape.size() > dim::kNumbered) {
+    arena.fail(Fault::kUnsupported, "a tensor has at most 32 dims");
+    return nullptr;
+  }
+  // Row-major: the last dim is lowest.
+  std::vector<DimName> reversed;
+  for (size_t i = layout.outs().size(); i-- > 0;) reversed.push_back(layout.outs()[i].name);
+  const Layout *result = transpose(arena, layout, Side::kOut, reversed);
+  std::vector<DimSize> sizes;
+  for (size_t i = shape.size(); i-- > 0;) {
+    uint32_t bits = 0;
+    if (!log2_exact(arena, shape[i], bits)) return nullptr;
+    sizes.push_back({standard_dim(static_cast<uint32_t>(i)), bits});
+  }
+  if (result != nullptr) result = reshape(arena, *result, Side::kOut, sizes);
+  std::vector<DimName> order;
+  for (uint32_t i = 0; i < shape.size(); ++i) order.push_back(standard_dim(i));
+  return result == nullptr ? nullptr : transpose(arena, *result, Side::kOut, order);
+}
+
+const Layout *transpose_tensor(Arena &arena, const Layout &layout, std::span<const uint32_t> order) {
+  if (order.size() != layout.outs().size() || order.size() > dim::kNumbered) {
+    arena.fail(Fault::kInvalid, "transpose: the order names " + std::to_string(order.size()) + " dims of " +
+                                    std::to_string(layout.outs().size()));
+    return nullptr;
+  }
+  std::vector<DimName> names;
+  std::vector<Renaming> renamings;
+  for (uint32_t i = 0; i < order.size(); ++i) {
+    names.push_back(standard_dim(std::min(order[i], dim::kNumbered - 1)));
+    renamings.push_back({names.back(), standard_dim(i)});
+  }
+  const Layout *const moved = transpose(arena, layout, Side::kOut, names);
+  return moved == nullptr ? nullptr : rename(arena, *moved, Side::kOut, renamings);
+}
+
+const Layout *remove_tensor_dim(Arena &arena, const Layout &layout, uint32_t index) {
+  const DimName name = standard_dim(std::min(index, dim::kNumbered - 1));
+  if (layout.find_out(name) == nullptr) return no_dim(arena, layout.outs(), name);
+  std::vector<DimName> ins;
+  std::vector<DimName> outs;
+  std::vector<Renaming> renamings;
+  for (const Dim &in : layout.ins()) ins.push_back(in.name);
+  for (const Dim &out : layout.outs()) {
+    if (out.name == name) continue;
+    outs.push_back(out.name);
+    if (out.name > name) renamings.push_back({out.name, out.name - 1});
+  }
+  const Layout *const rest = sublayout(arena, layout, ins, outs);
+  return rest == nullptr ? nullptr : rename(arena, *rest, Side::kOut, renamings);
+}
+
+const Layout *zeros_like(Arena &arena, const Layout &layout) {
+  Layout *const result = make_like(arena, layout.ins(), layout.outs(), layout.in_bits());
+  if (result != nullptr) std::fill_n(result->mutable_columns(), layout.in_bits(), uint64_t{0});
+  return result;
+}
+
+}  // namespace sonde::layout
