@@ -3,6 +3,7 @@
 
 #include "config/service.h"
 #include "core/services.h"
+#include "layout/service.h"
 #include "loader/install.h"
 #include "reflect/reflect.h"
 #include "report/install.h"
@@ -19,6 +20,8 @@ bool install_services() {
   sonde::store::install();
   sonde::report::install();
   sonde::run::install();
+  const auto set_error = [](const char *text) { (void)sonde::host_table()->set_error(SONDE_OK, text); };
+  for (const auto &service : sonde::layout::services(set_error)) sonde::add_service(service.id, service.table);
   return true;
 }
 

@@ -11,6 +11,8 @@
 #include <sonde/delivery.h>
 #include <sonde/export.h>
 #include <sonde/host.h>
+#include <sonde/layout.h>
+#include <sonde/layout_shape.h>
 #include <sonde/ledger.h>
 #include <sonde/merge.h>
 #include <sonde/plugin.h>

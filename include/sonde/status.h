@@ -48,5 +48,9 @@
 #define SONDE_E_USER ((sonde_status)-20)
 // Ends an iteration early on request of its callback; not an error of the host.
 #define SONDE_E_STOP ((sonde_status)-21)
+// The question is well put, and the answer is that no such object exists (a layout, an inverse, a quotient).
+#define SONDE_E_NO_SOLUTION ((sonde_status)-22)
+// An answer may exist, but not within the limits or in the form that this implementation has.
+#define SONDE_E_UNSUPPORTED ((sonde_status)-23)
 
 #endif

@@ -11,6 +11,6 @@
 #define SONDE_VERSION_PATCH 0
 
 #define SONDE_ABI_MAJOR 1
-#define SONDE_ABI_MINOR 0
+#define SONDE_ABI_MINOR 1
 
 #endif

@@ -164,7 +164,7 @@ const Layout *product(Arena &arena, const Layout &inner, const Layout &outer) {
 namespace {
 
 const Layout *no_quotient(Arena &arena) {
-  arena.fail(Fault::kNoSolution, "the layout is not such a product");
+  arena.fail(Fault::kNoSolution, "the layout is not such a product");  // a literal: misses are common
   return nullptr;
 }
 

@@ -27,6 +27,13 @@ void *Arena::allocate_slowly(size_t bytes) {
   return allocate(bytes);
 }
 
+bool Arena::is_mark(const Mark &mark) const {
+  if (mark.cursor == nullptr) return true;
+  if (mark.block > current_ || mark.block >= blocks_.size()) return false;
+  const Block &block = blocks_[mark.block];
+  return mark.cursor >= block.memory.get() && mark.cursor <= block.memory.get() + block.bytes;
+}
+
 void Arena::release(const Mark &mark) {
   if (blocks_.empty()) return;
   enter(mark.cursor == nullptr ? 0 : mark.block);

@@ -17,6 +17,7 @@ enum class Fault : uint8_t {
   kUnsupported,  // an answer may exist, but not within the limits or in this form
   kFull,         // the arena's cap
   kParse,        // text that cannot be understood
+  kCorrupt,      // bytes that are not what they should be
 };
 
 // Memory in blocks, handed out by moving a pointer. Used by one thread at a time.
@@ -47,6 +48,8 @@ class Arena {
   };
   Mark mark() const { return {current_, cursor_}; }
   void release(const Mark &mark);
+  // Whether `mark` may be one of this arena's: it points into its block, or to the beginning of all.
+  bool is_mark(const Mark &mark) const;
   void reset() { release({0, blocks_.empty() ? nullptr : blocks_[0].memory.get()}); }
 
   uint64_t bytes() const { return total_; }  // reserved from the system
@@ -55,9 +58,17 @@ class Arena {
   void fail(Fault fault, std::string text) {
     fault_ = fault;
     text_ = std::move(text);
+    literal_ = nullptr;
+  }
+  // The same where the text never changes, without a copy: a miss may be the usual answer.
+  template <size_t bytes>
+  void fail(Fault fault, const char (&text)[bytes]) {
+    fault_ = fault;
+    literal_ = text;
   }
   Fault fault() const { return fault_; }
-  const std::string &text() const { return text_; }
+  std::string text() const { return literal_ != nullptr ? std::string(literal_) : text_; }
+  const char *message() const { return literal_ != nullptr ? literal_ : text_.c_str(); }
 
  private:
   struct Block {
@@ -80,6 +91,7 @@ class Arena {
   uint64_t cap_;
   Fault fault_ = Fault::kNone;
   std::string text_;
+  const char *literal_ = nullptr;
 };
 
 }  // namespace sonde::layout

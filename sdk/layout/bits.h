@@ -6,6 +6,9 @@
 
 namespace sonde::layout {
 
+// For sums that must not wrap.
+__extension__ typedef __int128 Int128;
+
 // The lowest `bits` bits set; bits <= 64.
 constexpr uint64_t low_mask(uint32_t bits) { return bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "layout/bits.h"
 #include "layout/cute_algebra.h"
 
 namespace sonde::layout {
@@ -156,12 +157,12 @@ class Composition {
 const CuteLayout *compose(Arena &arena, const CuteLayout &a, const CuteLayout &b) {
   if (b.highest() != 0 && a.highest() - a.lowest() != 0) {
     // The last mode of `a` may be followed past its size; what it reaches must still fit.
-    __int128 reach = 0;
+    Int128 reach = 0;
     for (const CuteLeaf &leaf : a.leaves()) {
-      const __int128 stride = leaf.stride < 0 ? -static_cast<__int128>(leaf.stride) : leaf.stride;
+      const Int128 stride = leaf.stride < 0 ? -static_cast<Int128>(leaf.stride) : leaf.stride;
       if (leaf.shape > 1) reach = std::max(reach, stride * b.highest());
     }
-    if (b.highest() >= a.size() && reach > (__int128{1} << 61)) {
+    if (b.highest() >= a.size() && reach > (Int128{1} << 61)) {
       arena.fail(Fault::kUnsupported, to_string(a) + " of " + to_string(b) + " passes 2^61");
       return nullptr;
     }

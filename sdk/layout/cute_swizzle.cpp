@@ -51,9 +51,9 @@ bool check_swizzle(Arena &arena, const CuteSwizzle &swizzle) {
 const CuteComposed *make_cute_composed(Arena &arena, const CuteSwizzle &swizzle, int64_t offset,
                                        const CuteLayout &layout) {
   if (!check_swizzle(arena, swizzle)) return nullptr;
-  const __int128 lowest = static_cast<__int128>(offset) + layout.lowest();
-  const __int128 highest = static_cast<__int128>(offset) + layout.highest();
-  if (lowest < 0 || highest >= (__int128{1} << 62)) {
+  const Int128 lowest = static_cast<Int128>(offset) + layout.lowest();
+  const Int128 highest = static_cast<Int128>(offset) + layout.highest();
+  if (lowest < 0 || highest >= (Int128{1} << 62)) {
     arena.fail(Fault::kInvalid, "the offset " + std::to_string(offset) + " takes indices of " + to_string(layout) +
                                     " below 0 or past 2^62");
     return nullptr;

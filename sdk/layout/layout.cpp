@@ -8,8 +8,6 @@
 namespace sonde::layout {
 namespace {
 
-constexpr uint32_t kTag = 0x4c4f5331;  // "LOS1"
-
 void set_side(Dim *dims, std::span<const DimSize> sizes) {
   for (const DimSize &size : sizes) *dims++ = {size.name, static_cast<uint8_t>(size.bits), 0, 0};
 }
@@ -88,7 +86,6 @@ Layout *Layout::make(Arena &arena, uint32_t in_count, uint32_t out_count, uint32
   void *const room = arena.allocate(sizeof(Layout) + (in_count + out_count) * sizeof(Dim) + in_bits * sizeof(uint64_t));
   if (room == nullptr) return nullptr;
   auto *const layout = ::new (room) Layout;
-  layout->tag_ = kTag;
   layout->in_count_ = static_cast<uint8_t>(in_count);
   layout->out_count_ = static_cast<uint8_t>(out_count);
   layout->in_bits_ = static_cast<uint8_t>(in_bits);
@@ -238,6 +235,28 @@ const Layout *copy_layout(Arena &arena, const Layout &layout) {
   std::copy(layout.columns().begin(), layout.columns().end(), copy->mutable_columns());
   copy->set_offset(layout.offset());
   return copy->place_dims(arena) ? copy : nullptr;
+}
+
+const Layout *with_offset(Arena &arena, const Layout &layout, std::span<const uint64_t> values) {
+  if (values.size() != layout.outs().size()) {
+    arena.fail(Fault::kInvalid, "the offset has " + std::to_string(values.size()) + " values; there are " +
+                                    std::to_string(layout.outs().size()) + " out dims");
+    return nullptr;
+  }
+  uint64_t offset = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Dim &out = layout.outs()[i];
+    if ((values[i] & ~low_mask(out.bits)) != 0) {
+      arena.fail(Fault::kInvalid, "the offset has " + std::to_string(values[i]) + " in out dim " +
+                                      std::string(dim_text(out.name)) + ", which has " + std::to_string(out.bits) +
+                                      " bits");
+      return nullptr;
+    }
+    offset |= out.at(values[i]);
+  }
+  auto *const copy = const_cast<Layout *>(copy_layout(arena, layout));
+  if (copy != nullptr) copy->set_offset(offset);
+  return copy;
 }
 
 bool apply_dims(Arena &arena, const Layout &layout, std::span<const uint64_t> values, std::span<uint64_t> out) {

@@ -54,6 +54,9 @@ class Layout {
   std::span<const uint64_t> columns_of(const Dim &in) const { return {column_data() + in.shift, in.bits}; }
   uint64_t offset() const { return offset_; }
 
+  // False for memory that no layout was built in; a guard for handles from outside.
+  bool is_valid() const { return tag_ == kTag; }
+
   const Dim *find_in(DimName name) const { return find(ins(), name); }
   const Dim *find_out(DimName name) const { return find(outs(), name); }
 
@@ -88,7 +91,9 @@ class Layout {
   uint64_t *column_data() { return reinterpret_cast<uint64_t *>(dims() + in_count_ + out_count_); }
   const uint64_t *column_data() const { return reinterpret_cast<const uint64_t *>(dims() + in_count_ + out_count_); }
 
-  uint32_t tag_ = 0;
+  static constexpr uint32_t kTag = 0x31534f4c;  // "LOS1"
+
+  uint32_t tag_ = kTag;
   uint8_t in_count_ = 0;
   uint8_t out_count_ = 0;
   uint8_t in_bits_ = 0;
@@ -112,6 +117,9 @@ const Layout *make_layout(Arena &arena, std::span<const DimSize> ins, std::span<
 // each out dim. kInvalid when a value does not fit its dim.
 const Layout *make_from_bases(Arena &arena, std::span<const DimSize> ins, std::span<const DimSize> outs,
                               std::span<const uint64_t> rows);
+
+// The same map with another offset: one value for each out dim; kInvalid when one does not fit.
+const Layout *with_offset(Arena &arena, const Layout &layout, std::span<const uint64_t> values);
 
 // As make_from_bases, each out dim as small as its largest value allows; kInvalid unless that is surjective.
 struct NamedBases {

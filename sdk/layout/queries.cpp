@@ -87,10 +87,14 @@ const Layout *quotient(Arena &arena, const Layout &layout, std::span<const DimNa
   return sublayout(arena, layout, {ins, in_count}, {outs, out_count});
 }
 
-std::vector<uint64_t> free_variable_masks(const Layout &layout) {
+void free_variable_masks(const Layout &layout, uint64_t *masks) {
   const uint64_t free = dependent_columns(layout.columns());
-  std::vector<uint64_t> masks;
-  for (const Dim &in : layout.ins()) masks.push_back(in.of(free));
+  for (const Dim &in : layout.ins()) *masks++ = in.of(free);
+}
+
+std::vector<uint64_t> free_variable_masks(const Layout &layout) {
+  std::vector<uint64_t> masks(layout.ins().size());
+  free_variable_masks(layout, masks.data());
   return masks;
 }
 

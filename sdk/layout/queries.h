@@ -22,6 +22,7 @@ bool is_identity_on_out(const Layout &layout, DimName name);
 const Layout *quotient(Arena &arena, const Layout &layout, std::span<const DimName> dims);
 
 // For each in dim, in order: the bits whose columns depend on the columns before them.
+void free_variable_masks(const Layout &layout, uint64_t *masks);
 std::vector<uint64_t> free_variable_masks(const Layout &layout);
 
 // The largest 2^k of which the identity from the first in dim to the first out dim is a left divisor.
