@@ -7,7 +7,7 @@
 // becomes 0: several threads then hold the same element.
 //
 // The rules are those of Triton 3.3 to 3.6, whose parameter names the messages use. Out dims are dim0, dim1, ...; in
-// dims are (register, lane, warp, block), (offset, block), (offset, partition, block) or (row, col, block).
+// dims are (register, lane, warp, block), (offset, block), (offset, block, partition) or (row, col, block).
 #pragma once
 
 #include <cstdint>

@@ -116,6 +116,8 @@ const Layout *encoding_cga_layout(Arena &arena, const Encoding &encoding, uint32
       if (encoding.parent == nullptr) return invalid(arena, "a scale operand needs a parent");
       if (encoding.parent->kind == EncodingKind::kMfma) return cga_layout(arena, {}, rank);
       return cga_layout(arena, encoding.parent->cga, rank);
+    case EncodingKind::kScaleShared:
+      return cga_layout(arena, {}, rank);
     case EncodingKind::kPartitionedShared:
       if (encoding.parent == nullptr) return invalid(arena, "partitioned_shared needs a partitionLayout");
       return encoding_cga_layout(arena, *encoding.parent, rank);
