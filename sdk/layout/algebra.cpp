@@ -305,9 +305,9 @@ const Layout *solve_over(Arena &arena, const Layout &layout, const Layout &outer
       const uint32_t bit = lowest_bit(rest);
       if (!over.solve(column[bit], solved[bit])) return false;
     }
-    for (uint64_t rest = open; rest != 0; rest &= rest - 1) column[lowest_bit(rest)] = solved[lowest_bit(rest)];
     uint64_t offset = 0;
     if (!over.solve(move(layout.offset()) ^ outer.offset(), offset)) return false;
+    for (uint64_t rest = open; rest != 0; rest &= rest - 1) column[lowest_bit(rest)] = solved[lowest_bit(rest)];
     result->set_offset(offset);
     return true;
   };
