@@ -15,6 +15,7 @@
 
 #include <sonde/cpp/analysis.hpp>
 #include <sonde/cpp/host.hpp>
+#include <sonde/cpp/layout.hpp>
 #include <sonde/cpp/records.hpp>
 #include <sonde/cpp/results.hpp>
 #include <sonde/cpp/session.hpp>

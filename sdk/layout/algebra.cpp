@@ -163,7 +163,8 @@ const Layout *product(Arena &arena, const Layout &inner, const Layout &outer) {
 
 namespace {
 
-const Layout *no_quotient(Arena &arena) {
+const Layout *no_quotient(Arena &arena, const Arena::Mark &mark) {
+  arena.release(mark);
   arena.fail(Fault::kNoSolution, "the layout is not such a product");  // a literal: misses are common
   return nullptr;
 }
@@ -171,13 +172,14 @@ const Layout *no_quotient(Arena &arena) {
 // Both divisions: `low` is the factor below (the divisor of a left division), `high` the one above; one of them is the
 // divisor, whose columns must be met, and the other is the quotient, whose columns are read off.
 const Layout *divide(Arena &arena, const Layout &a, const Layout &divisor, bool left) {
+  const Arena::Mark mark = arena.mark();
   const auto fits = [](std::span<const Dim> side, std::span<const Dim> own) {
     return std::all_of(side.begin(), side.end(), [own](const Dim &dim) {
       return std::any_of(own.begin(), own.end(),
                          [&dim](const Dim &other) { return other.name == dim.name && other.bits >= dim.bits; });
     });
   };
-  if (!fits(divisor.ins(), a.ins()) || !fits(divisor.outs(), a.outs())) return no_quotient(arena);
+  if (!fits(divisor.ins(), a.ins()) || !fits(divisor.outs(), a.outs())) return no_quotient(arena, mark);
 
   Layout *const result = Layout::make(arena, static_cast<uint32_t>(a.ins().size()),
                                       static_cast<uint32_t>(a.outs().size()), a.in_bits() - divisor.in_bits());
@@ -222,14 +224,14 @@ const Layout *divide(Arena &arena, const Layout &a, const Layout &divisor, bool 
     const auto columns = a.columns_of(in);
     for (uint32_t i = 0; i < in.bits; ++i) {
       if (i >= first && i < first + divided) {
-        if (columns[i] != to_a(divisor.columns_of(*own)[i - first])) return no_quotient(arena);
+        if (columns[i] != to_a(divisor.columns_of(*own)[i - first])) return no_quotient(arena, mark);
       } else {
-        if ((columns[i] & ~quotient_bits) != 0) return no_quotient(arena);
+        if ((columns[i] & ~quotient_bits) != 0) return no_quotient(arena, mark);
         *column++ = of_quotient(columns[i]);
       }
     }
   }
-  if ((a.offset() & ~quotient_bits) != to_a(divisor.offset())) return no_quotient(arena);
+  if ((a.offset() & ~quotient_bits) != to_a(divisor.offset())) return no_quotient(arena, mark);
   result->set_offset(of_quotient(a.offset()));
   return result;
 }

@@ -58,7 +58,12 @@ inline sonde_status make_in(const char *function, sonde_layout_arena_t *arena, c
     if (out != nullptr) *out = nullptr;
     return refuse_handles(function);
   }
-  return guarded([&] { return give(arena, operation(inside(arena), *inside(layouts)...), out); });
+  return guarded([&] {
+    const Arena::Mark mark = inside(arena).mark();
+    const Layout *const result = operation(inside(arena), *inside(layouts)...);
+    if (result == nullptr) inside(arena).release(mark);  // what a failure had made so far
+    return give(arena, result, out);
+  });
 }
 
 // Copies text out: cut at `capacity` with a NUL, *needed its whole length.

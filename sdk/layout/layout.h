@@ -26,12 +26,13 @@ namespace sonde::layout {
 inline constexpr uint32_t kMaxBits = 64;  // of a side
 inline constexpr uint32_t kMaxDims = 64;  // of a side
 
-// One dimension of 2^bits values; its bits lie from `shift` on in the flattened side.
+// One dimension of 2^bits values; its bits lie from `shift` on in the flattened side. Without initial values, so that
+// an array of them for the largest side costs nothing.
 struct Dim {
-  DimName name = 0;
-  uint8_t bits = 0;
-  uint8_t shift = 0;
-  uint16_t reserved = 0;
+  DimName name;
+  uint8_t bits;
+  uint8_t shift;
+  uint16_t reserved;
 
   uint64_t mask() const { return place(low_mask(bits), shift); }
   uint64_t of(uint64_t flat) const { return field(flat, shift, bits); }

@@ -34,6 +34,33 @@ bool contains(std::span<const DimName> names, DimName name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// Moves the bits of `from` dims to those of `to` dims in `count` values; the other bits are dropped. Dims outside, values
+// inside: the inner loop is one shift and mask, which becomes vector code.
+void move_dims(std::span<const Dim> from, std::span<const Dim> to, const uint64_t *values, uint32_t count,
+               uint64_t *out) {
+  bool is_first = true;
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (from[d].bits == 0) continue;
+    const uint64_t mask = low_mask(from[d].bits);
+    const uint32_t right = from[d].shift;
+    const uint32_t left = to[d].shift;
+    if (is_first) {
+      for (uint32_t i = 0; i < count; ++i) out[i] = (values[i] >> right & mask) << left;
+    } else {
+      for (uint32_t i = 0; i < count; ++i) out[i] |= (values[i] >> right & mask) << left;
+    }
+    is_first = false;
+  }
+  if (is_first) std::fill_n(out, count, uint64_t{0});
+}
+
+uint64_t move_dims(std::span<const Dim> from, std::span<const Dim> to, uint64_t value) {
+  if (value == 0) return 0;
+  uint64_t moved = 0;
+  move_dims(from, to, &value, 1, &moved);
+  return moved;
+}
+
 // A layout whose one side has other dims over the same flattened bits.
 const Layout *with_side(Arena &arena, const Layout &layout, Side side, std::span<const Dim> dims) {
   const auto ins = side == Side::kIn ? dims : layout.ins();
@@ -88,19 +115,8 @@ const Layout *transpose(Arena &arena, const Layout &layout, Side side, std::span
   }
   Layout *const result = make_like(arena, layout.ins(), sources, layout.in_bits());
   if (result == nullptr) return nullptr;
-  const auto targets = result->outs();
-  uint64_t *const columns = result->mutable_columns();
-  for (uint32_t i = 0; i < layout.in_bits(); ++i) columns[i] = 0;
-  uint64_t offset = 0;
-  for (size_t d = 0; d < sources.size(); ++d) {
-    if (sources[d].bits == 0) continue;
-    const uint64_t mask = low_mask(sources[d].bits);
-    const uint32_t from = sources[d].shift;
-    const uint32_t to = targets[d].shift;
-    for (uint32_t i = 0; i < layout.in_bits(); ++i) columns[i] |= (layout.columns()[i] >> from & mask) << to;
-    offset |= (layout.offset() >> from & mask) << to;
-  }
-  result->set_offset(offset);
+  move_dims(sources, result->outs(), layout.columns().data(), layout.in_bits(), result->mutable_columns());
+  result->set_offset(move_dims(sources, result->outs(), layout.offset()));
   return result;
 }
 
@@ -229,40 +245,60 @@ const Layout *rename(Arena &arena, const Layout &layout, Side side, std::span<co
 
 const Layout *sublayout(Arena &arena, const Layout &layout, std::span<const DimName> ins,
                         std::span<const DimName> outs) {
-  Dim kept_in[kMaxDims];
-  Dim kept_out[kMaxDims];
+  // What stays, before the result is made: its size depends on it.
+  uint8_t kept_in[kMaxDims];
+  uint8_t kept_out[kMaxDims];
   uint32_t in_count = 0;
   uint32_t out_count = 0;
   uint32_t in_bits = 0;
-  for (const Dim &in : layout.ins()) {
-    if (!contains(ins, in.name)) continue;
-    kept_in[in_count++] = in;
-    in_bits += in.bits;
+  const auto all_ins = layout.ins();
+  const auto all_outs = layout.outs();
+  for (uint32_t i = 0; i < all_ins.size(); ++i) {
+    if (!contains(ins, all_ins[i].name)) continue;
+    kept_in[in_count++] = static_cast<uint8_t>(i);
+    in_bits += all_ins[i].bits;
   }
-  for (const Dim &out : layout.outs()) {
-    if (contains(outs, out.name)) kept_out[out_count++] = out;
+  for (uint32_t i = 0; i < all_outs.size(); ++i) {
+    if (contains(outs, all_outs[i].name)) kept_out[out_count++] = static_cast<uint8_t>(i);
   }
-  if (in_count < ins.size() || out_count < outs.size()) {
+  if (in_count < ins.size() || out_count < outs.size()) [[unlikely]] {
     for (const DimName name : ins) {
-      if (layout.find_in(name) == nullptr) return no_dim(arena, layout.ins(), name);
+      if (layout.find_in(name) == nullptr) return no_dim(arena, all_ins, name);
     }
     for (const DimName name : outs) {
-      if (layout.find_out(name) == nullptr) return no_dim(arena, layout.outs(), name);
+      if (layout.find_out(name) == nullptr) return no_dim(arena, all_outs, name);
     }
   }
-  Layout *const result = make_like(arena, {kept_in, in_count}, {kept_out, out_count}, in_bits);
+  Layout *const result = Layout::make(arena, in_count, out_count, in_bits);
   if (result == nullptr) return nullptr;
-  const auto targets = result->outs();
-  const auto project = [&](uint64_t flat) {
-    uint64_t value = 0;
-    for (uint32_t i = 0; i < out_count; ++i) value |= targets[i].at(kept_out[i].of(flat));
-    return value;
+  for (uint32_t i = 0; i < in_count; ++i) result->mutable_ins()[i] = all_ins[kept_in[i]];
+  for (uint32_t i = 0; i < out_count; ++i) result->mutable_outs()[i] = all_outs[kept_out[i]];
+  if (!result->place_dims(arena)) return nullptr;
+
+  const auto fill = [&](auto &&project) {
+    const uint64_t *const all = layout.columns().data();
+    uint64_t *column = result->mutable_columns();
+    for (uint32_t i = 0; i < in_count; ++i) {
+      const Dim in = all_ins[kept_in[i]];
+      for (uint32_t bit = 0; bit < in.bits; ++bit) *column++ = project(all[in.shift + bit]);
+    }
+    result->set_offset(project(layout.offset()));
   };
-  uint64_t *column = result->mutable_columns();
-  for (uint32_t i = 0; i < in_count; ++i) {
-    for (const uint64_t value : layout.columns_of(kept_in[i])) *column++ = project(value);
+  if (out_count == all_outs.size()) {
+    fill([](uint64_t value) { return value; });
+  } else if (out_count == 1) {
+    // The usual question, about one dim.
+    const uint64_t mask = low_mask(result->outs()[0].bits);
+    const uint32_t shift = all_outs[kept_out[0]].shift & 63u;
+    fill([mask, shift](uint64_t value) { return value >> shift & mask; });
+  } else {
+    const std::span<const Dim> targets = result->outs();
+    fill([&](uint64_t value) {
+      uint64_t moved = 0;
+      for (uint32_t i = 0; i < out_count; ++i) moved |= targets[i].at(all_outs[kept_out[i]].of(value));
+      return moved;
+    });
   }
-  result->set_offset(project(layout.offset()));
   return result;
 }
 

@@ -23,7 +23,7 @@ class Failure : public std::runtime_error {
   sonde_status status_;
 };
 
-// Id of a service and how much of its table this header uses, which is what interface version 1.0 had. A member that
+// Id of a service and how much of its table this header uses, which is what its first version had. A member that
 // came later needs a check of its own (SONDE_HAS).
 template <typename Service>
 struct ServiceTraits;
@@ -45,6 +45,8 @@ SONDE_SERVICE_TRAITS(sonde_store_service_t, SONDE_STORE_SERVICE, replay);
 SONDE_SERVICE_TRAITS(sonde_plugins_service_t, SONDE_PLUGINS_SERVICE, write_manifest);
 SONDE_SERVICE_TRAITS(sonde_reflect_service_t, SONDE_REFLECT_SERVICE, free_closure);
 SONDE_SERVICE_TRAITS(sonde_run_service_t, SONDE_RUN_SERVICE, inject);
+SONDE_SERVICE_TRAITS(sonde_layout_service_t, SONDE_LAYOUT_SERVICE, from_bytes);
+SONDE_SERVICE_TRAITS(sonde_layout_shape_service_t, SONDE_LAYOUT_SHAPE_SERVICE, elements_per_thread);
 #undef SONDE_SERVICE_TRAITS
 
 // The host table. A value; copies mean the same host. [any]
