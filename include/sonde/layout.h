@@ -102,6 +102,11 @@ typedef struct sonde_layout_service_t {
                         uint64_t out_size, const sonde_layout_t **out);
   sonde_status (*copy)(sonde_layout_arena_t *arena, const sonde_layout_t *layout, const sonde_layout_t **out);
 
+  // Copies a layout into `memory` (8-aligned, `capacity` bytes), where it lives as long as that memory; no pointer is in
+  // it, so a copy of those bytes is a layout too. *needed is its size. SONDE_E_FULL when it does not fit. [any]
+  sonde_status (*place)(const sonde_layout_t *layout, void *memory, uint64_t capacity, uint64_t *needed,
+                        const sonde_layout_t **out);
+
   // --- Reading [any] ---
   sonde_status (*view)(const sonde_layout_t *layout, sonde_layout_view_t *out);
   // Rank of the columns, and SONDE_LAYOUT_SURJECTIVE, INJECTIVE, PERMUTATION, MEMORY; either out may be NULL.

@@ -12,6 +12,8 @@
 #include <sonde/export.h>
 #include <sonde/host.h>
 #include <sonde/layout.h>
+#include <sonde/layout_encoding.h>
+#include <sonde/layout_plan.h>
 #include <sonde/layout_shape.h>
 #include <sonde/ledger.h>
 #include <sonde/merge.h>

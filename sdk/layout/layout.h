@@ -55,6 +55,11 @@ class Layout {
   std::span<const uint64_t> columns_of(const Dim &in) const { return {column_data() + in.shift, in.bits}; }
   uint64_t offset() const { return offset_; }
 
+  // Of the object with its dims and columns; there is no pointer in it.
+  size_t bytes() const {
+    return sizeof(Layout) + (static_cast<size_t>(in_count_) + out_count_) * sizeof(Dim) + in_bits_ * sizeof(uint64_t);
+  }
+
   // False for memory that no layout was built in; a guard for handles from outside.
   bool is_valid() const { return tag_ == kTag; }
 

@@ -108,6 +108,22 @@ sonde_status copy(sonde_layout_arena_t *arena, const sonde_layout_t *layout, Lay
   return make_in("layout.copy", arena, out, copy_layout, layout);
 }
 
+sonde_status place_layout(const sonde_layout_t *layout, void *memory, uint64_t capacity, uint64_t *needed,
+                          LayoutOut out) noexcept {
+  if (!is_layout(layout) || out == nullptr || reinterpret_cast<uintptr_t>(memory) % 8 != 0) {
+    return refuse_handles("layout.place");
+  }
+  *out = nullptr;
+  const size_t bytes = inside(layout)->bytes();
+  if (needed != nullptr) *needed = bytes;
+  if (memory == nullptr || capacity < bytes) {
+    return refuse(SONDE_E_FULL, "layout.place: the memory is smaller than the layout; `needed` says how large it is");
+  }
+  std::memcpy(memory, layout, bytes);
+  *out = static_cast<const sonde_layout_t *>(memory);
+  return SONDE_OK;
+}
+
 sonde_status view(const sonde_layout_t *layout, sonde_layout_view_t *out) noexcept {
   if (!is_layout(layout) || out == nullptr) return refuse_handles("layout.view");
   const Layout &own = *inside(layout);
@@ -345,6 +361,7 @@ const sonde_layout_service_t kLayoutService = {
     strided,
     zeros,
     copy,
+    place_layout,
     view,
     properties,
     equal_layouts,
