@@ -98,6 +98,25 @@ typedef struct sonde_owner_t {
   uint64_t reg;
 } sonde_owner_t;
 
+// An operand of a product: its register layout, and the out dim that is summed over.
+typedef struct sonde_dot_operand_t {
+  const sonde_layout_t *layout;
+  sonde_dim_t k;
+  uint32_t bits_per_element;
+} sonde_dot_operand_t;
+
+typedef struct sonde_dot_shuffle_t {
+  uint32_t struct_size;
+  uint32_t is_worthwhile;             // 1: the narrow operand's accesses become wider
+  const sonde_layout_t *permutation;  // of K; these three lie in the arena
+  const sonde_layout_t *narrow;       // the operands' layouts with it
+  const sonde_layout_t *wide;
+  uint64_t narrow_before;  // elements of one access along K
+  uint64_t narrow_after;
+  uint64_t wide_before;
+  uint64_t wide_after;
+} sonde_dot_shuffle_t;
+
 typedef struct sonde_layout_plan_service_t {
   uint32_t struct_size;
   uint32_t reserved;
@@ -130,9 +149,15 @@ typedef struct sonde_layout_plan_service_t {
   // `capacity` how many fit. SONDE_E_NO_SOLUTION when nobody does. [arena]
   sonde_status (*owners)(sonde_layout_arena_t *arena, const sonde_layout_t *layout, const uint64_t *index,
                          sonde_owner_t *owners, uint64_t capacity, uint64_t *count);
-  // 1 when a gather along out dim `axis` stays within warps, and then the shuffles of one thread. [arena]
+  // 1 when a gather along out dim `axis` stays within warps; then the shuffles and selects of one thread, on 32 bits.
+  // [arena]
   sonde_status (*gather)(sonde_layout_arena_t *arena, const sonde_layout_t *source, const sonde_layout_t *index,
-                         sonde_dim_t axis, uint32_t *is_warp_local, uint64_t *shuffles);
+                         sonde_dim_t axis, uint32_t bits_per_element, uint32_t *is_warp_local, uint64_t *shuffles,
+                         uint64_t *selects);
+  // A permutation of the dim that a product sums over (`k` names it in each operand), the same on both sides, after
+  // which the narrow operand loads in wider vectors. out->struct_size is the caller's. [arena]
+  sonde_status (*dot_shuffle)(sonde_layout_arena_t *arena, const sonde_dot_operand_t *narrow,
+                              const sonde_dot_operand_t *wide, uint32_t most_vector_bits, sonde_dot_shuffle_t *out);
 } sonde_layout_plan_service_t;
 
 SONDE_END_DECLS

@@ -392,6 +392,8 @@ std::span<const NamedService> services(void (*set_error)(const char *text)) {
   static constexpr NamedService kServices[] = {
       {SONDE_LAYOUT_SERVICE, &kLayoutService},
       {SONDE_LAYOUT_SHAPE_SERVICE, &kShapeService},
+      {SONDE_LAYOUT_ENCODING_SERVICE, &kEncodingService},
+      {SONDE_LAYOUT_PLAN_SERVICE, &kPlanService},
   };
   error_sink = set_error;
   return kServices;

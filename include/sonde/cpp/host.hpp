@@ -47,6 +47,8 @@ SONDE_SERVICE_TRAITS(sonde_reflect_service_t, SONDE_REFLECT_SERVICE, free_closur
 SONDE_SERVICE_TRAITS(sonde_run_service_t, SONDE_RUN_SERVICE, inject);
 SONDE_SERVICE_TRAITS(sonde_layout_service_t, SONDE_LAYOUT_SERVICE, from_bytes);
 SONDE_SERVICE_TRAITS(sonde_layout_shape_service_t, SONDE_LAYOUT_SHAPE_SERVICE, elements_per_thread);
+SONDE_SERVICE_TRAITS(sonde_layout_encoding_service_t, SONDE_LAYOUT_ENCODING_SERVICE, default_swizzle);
+SONDE_SERVICE_TRAITS(sonde_layout_plan_service_t, SONDE_LAYOUT_PLAN_SERVICE, dot_shuffle);
 #undef SONDE_SERVICE_TRAITS
 
 // The host table. A value; copies mean the same host. [any]
