@@ -49,6 +49,12 @@ std::span<const Field> fields_of(EncodingKind kind);
 // "blocked", or a former name, "shared"; nullopt for anything else.
 std::optional<EncodingKind> kind_of(std::string_view name);
 
+// Of a parameter or a kind; of an alias or a dialect, in which MLIR allows more.
+inline bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+inline bool is_name_letter(char c) { return is_letter(c) || c == '$' || c == '-'; }
+
 // The dialect that the newest spelling has.
 std::string_view dialect_of(EncodingKind kind);
 
