@@ -90,6 +90,24 @@ struct Plan {
 // About 1 us for a 128x128 tile through shared memory (bench: layout_bench, plan).
 const Plan *plan_conversion(Arena &arena, const Layout &source, const Layout &destination, const PlanOptions &options);
 
+// Loading or storing a register layout from or to a given memory.
+struct AccessOptions {
+  uint32_t bits_per_element = 32;
+  SharedMemory memory;
+  uint32_t most_vector_bits = 128;
+  bool has_matrix = false;            // ldmatrix for loads, stmatrix for stores
+  bool has_byte_transpose = false;    // .trans of 8 bits
+  std::span<const Padding> paddings;  // of the memory, on top of its linear layout; then no matrices
+};
+
+// `memory` maps (offset[, block]) to the tensor that `registers` maps (register, lane, warp, block) to. The map is
+// memory's inverse after registers, in a block's own memory where memory has no bit for its block; broadcast registers
+// are dropped. Of the instructions whose tiles divide it, the one with the fewest wavefronts, then the fewest
+// instructions, then the plainest. With paddings, banks are simulated. False:
+// kInvalid, kNoSolution (memory does not hold what the registers want).
+bool plan_shared_access(Arena &arena, const Layout &registers, const Layout &memory, bool is_store,
+                        const AccessOptions &options, SharedSide &out);
+
 // What execution took, by the plan's units; for the whole grid where nothing else is said.
 struct ExecutionCounts {
   ShuffleCounts shuffles;  // of one thread

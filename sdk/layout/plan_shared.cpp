@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <new>
 
+#include "layout/algebra.h"
 #include "layout/matrix.h"
+#include "layout/shapes.h"
 
 namespace sonde::layout {
 namespace {
@@ -156,6 +158,54 @@ bool plan_shared_memory(Arena &arena, const PlanOptions &options, Plan &plan) {
   if ((elsewhere & outs[1].mask()) != 0) plan.kind = PlanKind::kDistributedSharedMemory;
   plan.shared = &shared;
   return true;
+}
+
+bool plan_shared_access(Arena &arena, const Layout &registers, const Layout &memory, bool is_store,
+                        const AccessOptions &options, SharedSide &out) {
+  if (memory.find_in(dim::kOffset) == nullptr) {
+    arena.fail(Fault::kInvalid, "shared access: the memory has no in dim offset, but " + describe(memory.ins()));
+    return false;
+  }
+  const Layout *held = &registers;
+  if (registers.find_in(dim::kRegister) != nullptr) held = remove_zero_bases(arena, registers, dim::kRegister);
+  if (held == nullptr) return false;
+  const Layout *const map = invert_and_compose_block_local(arena, *held, memory);
+  if (map == nullptr) return false;
+
+  out = {};
+  out.map = map;
+  InstructionLimits limits;
+  limits.most_vector_bits = options.most_vector_bits;
+  limits.has_byte_transpose = options.has_byte_transpose;
+  if (!options.paddings.empty()) {
+    if (!simulate_bank_access(arena, *map, dim::kOffset, options.bits_per_element, options.memory, options.paddings,
+                              out.banks, options.most_vector_bits)) {
+      return false;
+    }
+    limits.most_vector_bits = static_cast<uint32_t>(out.banks.access_bits);
+    return divide_by_instruction(arena, *map, dim::kOffset, options.bits_per_element, SharedInstruction::kVector,
+                                 is_store, limits, out.access);
+  }
+  bool found = false;
+  for (const SharedInstruction instruction :
+       {SharedInstruction::kVector, SharedInstruction::kMatrix, SharedInstruction::kTransposedMatrix}) {
+    if (instruction != SharedInstruction::kVector && !options.has_matrix) continue;
+    SharedAccess access;
+    BankAccess banks;
+    if (!divide_by_instruction(arena, *map, dim::kOffset, options.bits_per_element, instruction, is_store, limits,
+                               access)) {
+      if (arena.fault() == Fault::kNoSolution) continue;
+      return false;
+    }
+    if (!bank_access_of(arena, access, dim::kOffset, options.bits_per_element, options.memory, banks)) return false;
+    const bool better = !found || banks.total < out.banks.total ||
+                        (banks.total == out.banks.total && access.instructions < out.access.instructions);
+    if (!better) continue;
+    found = true;
+    out.access = access;
+    out.banks = banks;
+  }
+  return found;
 }
 
 }  // namespace sonde::layout

@@ -261,6 +261,21 @@ TEST_F(PlanTest, RefusesWhatIsNoConversion) {
   EXPECT_EQ(arena_.fault(), Fault::kNoSolution);
 }
 
+// A destination whose lanes 4 to 16 run over what the source's first registers hold, and the other way round, as a
+// transposing load wants it.
+const Layout *transposed(Arena &arena, std::mt19937_64 &random, const Layout &layout) {
+  std::vector<uint64_t> columns(layout.columns().begin(), layout.columns().end());
+  std::vector<DimSize> ins;
+  for (const Dim &in : layout.ins()) ins.push_back({in.name, in.bits});
+  const uint32_t registers = ins[0].bits;
+  if (registers >= 3 && ins[1].bits == 5) {
+    for (uint32_t i = 0; i < 3; ++i) std::swap(columns[i], columns[registers + 2 + i]);
+    std::shuffle(columns.begin(), columns.begin() + registers, random);
+  }
+  const DimSize out{standard_dim(0), layout.out_bits()};
+  return make_layout(arena, ins, {&out, 1}, columns);
+}
+
 // Columns of two layouts that differ by a few exchanges, so that every kind of plan occurs.
 const Layout *changed(Arena &arena, std::mt19937_64 &random, const Layout &layout) {
   std::vector<uint64_t> columns(layout.columns().begin(), layout.columns().end());
@@ -283,18 +298,21 @@ TEST_F(PlanTest, EveryPlanDoesWhatItsLayoutsSay) {
     arena_.reset();
     test::RandomLayout wish;
     wish.dims = 4 + static_cast<uint32_t>(random() % (i % 16 == 0 ? 10 : 7));
-    wish.lanes = i % 4 == 0 ? static_cast<uint32_t>(random() % 6) : 5;
+    wish.lanes = i % 4 == 0 ? static_cast<uint32_t>(random() % 7) : 5;
     wish.warps = static_cast<uint32_t>(random() % 3);
     wish.blocks = static_cast<uint32_t>(random() % 3 == 0 ? random() % 3 : 0);
     wish.broadcasts = random() % 2 == 0 ? 0 : 0.15;
     wish.zero_registers = random() % 4 == 0 ? 1 + random() % 2 : 0;
     const Layout *const source = test::random_distributed(arena_, random, wish);
     const Layout *destination = source;
-    switch (random() % 4) {
+    switch (random() % 5) {
       case 0:
         break;
       case 1:
         destination = test::random_distributed(arena_, random, wish);
+        break;
+      case 2:
+        destination = transposed(arena_, random, *source);
         break;
       default:
         destination = changed(arena_, random, *source);
@@ -307,6 +325,10 @@ TEST_F(PlanTest, EveryPlanDoesWhatItsLayoutsSay) {
     options.has_load_matrix = random() % 2 == 0;
     options.has_store_matrix = random() % 2 == 0;
     if (random() % 4 == 0) options.memory.banks = 64;
+    if (i % 8 == 7) {
+      destination = transposed(arena_, random, *source);
+      options.bits_per_element = 16;
+    }
     const Plan *const made = plan(source, destination, options);
     ASSERT_NE(made, nullptr);
     ++kinds[made->kind];
@@ -337,7 +359,7 @@ TEST_F(PlanTest, EveryPlanDoesWhatItsLayoutsSay) {
   }
   EXPECT_GT(by_rounds, 20u);
   EXPECT_GT(instructions[SharedInstruction::kMatrix], 10u);
-  EXPECT_GT(instructions[SharedInstruction::kTransposedMatrix], 2u);
+  EXPECT_GT(instructions[SharedInstruction::kTransposedMatrix], 10u);
 }
 
 TEST_F(PlanTest, ThereAndBackIsTheIdentity) {
@@ -396,6 +418,39 @@ TEST_F(PlanTest, LayoutsThatAreNoPermutationsConvertToo) {
     const Plan *const made = plan(source, destination, options);
     ASSERT_NE(made, nullptr);
     ASSERT_TRUE(converts(*made, *source, *destination));
+  }
+}
+
+// A vector that both sides' registers hold is moved whole by both.
+TEST_F(PlanTest, BothSidesMoveTheWholeVector) {
+  std::mt19937_64 random(25);
+  for (uint64_t i = 0; i < test::cases() / 2; ++i) {
+    arena_.reset();
+    test::RandomLayout wish;
+    wish.dims = 8 + static_cast<uint32_t>(random() % 4);
+    wish.lanes = 5 + static_cast<uint32_t>(random() % 2);
+    wish.warps = static_cast<uint32_t>(random() % 3);
+    const Layout *const source = test::random_distributed(arena_, random, wish);
+    const Layout *const destination = test::random_distributed(arena_, random, wish);
+    PlanOptions options;
+    options.bits_per_element = 8u << random() % 4;
+    options.only_memory = true;
+    const Plan *const made = plan(source, destination, options);
+    ASSERT_NE(made, nullptr);
+    const SharedPlan &shared = *made->shared;
+    const auto columns = shared.swizzle.memory->columns_of(shared.swizzle.memory->ins()[0]);
+    const auto holds = [](const Layout &side, uint64_t column) {
+      const auto registers = side.columns_of(side.ins()[0]);
+      return std::find(registers.begin(), registers.end(), column) != registers.end();
+    };
+    // Where registers do not fill a bank, warps do; those are moved by themselves.
+    if (!std::all_of(columns.begin(), columns.end(),
+                     [&](uint64_t column) { return holds(*source, column) && holds(*destination, column); })) {
+      continue;
+    }
+    const uint64_t vector = uint64_t{options.bits_per_element} << columns.size();
+    ASSERT_GE(shared.store.access.vector_bits, std::min<uint64_t>(vector, 128)) << to_string(*source);
+    ASSERT_GE(shared.load.access.vector_bits, std::min<uint64_t>(vector, 128)) << to_string(*destination);
   }
 }
 
