@@ -8,6 +8,7 @@ namespace sonde::layout {
 
 // For sums that must not wrap.
 __extension__ typedef __int128 Int128;
+__extension__ typedef unsigned __int128 UInt128;
 
 // The lowest `bits` bits set; bits <= 64.
 constexpr uint64_t low_mask(uint32_t bits) { return bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }

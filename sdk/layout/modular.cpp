@@ -122,7 +122,7 @@ const ModularLayout *make_modular_strided(Arena &arena, uint64_t size, uint64_t 
   const bool xors = is_power_of_two(out.size);
   std::vector<uint64_t> bases;
   for (uint64_t step = 1; step < size && step <= kLargestSize; step *= 2) {
-    const unsigned __int128 value = static_cast<unsigned __int128>(step) * stride;
+    const UInt128 value = static_cast<UInt128>(step) * stride;
     if (xors && value >= out.size) {
       arena.fail(Fault::kInvalid, "the stride " + std::to_string(stride) + " takes index " + std::to_string(step) +
                                       " past the " + std::to_string(out.size) + " values of out dim " +

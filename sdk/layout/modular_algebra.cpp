@@ -10,7 +10,7 @@
 namespace sonde::layout {
 namespace {
 
-using Wide = unsigned __int128;
+using Wide = UInt128;
 
 // An upper bound on the sum, as integers, of what the inputs contribute to one out dim.
 Wide largest_sum(const ModularLayout &layout, size_t out) {

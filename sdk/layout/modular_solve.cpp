@@ -18,7 +18,7 @@
 namespace sonde::layout {
 namespace {
 
-using Wide = unsigned __int128;
+using Wide = UInt128;
 
 uint64_t times(uint64_t a, uint64_t b, uint64_t size) { return static_cast<uint64_t>(static_cast<Wide>(a) * b % size); }
 
@@ -317,12 +317,12 @@ class Solver {
 
   // Of a value without a common divisor with the modulus.
   static uint64_t inverse(uint64_t value, uint64_t modulus) {
-    __int128 a = value % modulus;
-    __int128 b = modulus;
-    __int128 x = 1;
-    __int128 y = 0;
+    Int128 a = value % modulus;
+    Int128 b = modulus;
+    Int128 x = 1;
+    Int128 y = 0;
     while (a > 1) {
-      const __int128 quotient = b / a;
+      const Int128 quotient = b / a;
       b -= quotient * a;
       y -= quotient * x;
       std::swap(a, b);
