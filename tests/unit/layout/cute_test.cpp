@@ -465,6 +465,78 @@ TEST_F(Cute, CastsThereAndBack) {
   EXPECT_GT(found, cases() / 10);
 }
 
+// Far past what is looked at element by element: the structural arguments, at points here and there.
+TEST_F(Cute, LargeLayoutsKeepTheirPromises) {
+  std::mt19937_64 random(7);
+  const auto large = [&](uint32_t most_bits) {
+    std::vector<CuteLeaf> leaves;
+    const uint64_t count = 1 + random() % 4;
+    int64_t dense = 1;
+    for (uint64_t i = 0; i < count; ++i) {
+      const int64_t shape = (int64_t{1} << random() % most_bits) * static_cast<int64_t>(1 + 2 * (random() % 2));
+      int64_t stride = dense;
+      if (random() % 4 == 0) stride = static_cast<int64_t>(random() >> (2 + random() % 62));
+      if (random() % 8 == 0) stride = -stride;
+      leaves.push_back({shape, stride});
+      if (__builtin_mul_overflow(dense, shape, &dense)) dense = 1;
+    }
+    if (random() % 2 == 0) std::shuffle(leaves.begin(), leaves.end(), random);
+    return make_cute_flat(arena_, leaves);
+  };
+  int composed_count = 0;
+  int complements = 0;
+  int inverses = 0;
+  for (int round = 0; round < cases(); ++round) {
+    arena_.reset();
+    const CuteLayout *const a = large(20);
+    const CuteLayout *const b = large(14);
+    if (a == nullptr || b == nullptr) {
+      ASSERT_EQ(arena_.fault(), Fault::kUnsupported);
+      continue;
+    }
+    const auto somewhere = [&](const CuteLayout &layout) {
+      return static_cast<int64_t>(random() % static_cast<uint64_t>(layout.size()));
+    };
+    if (const CuteLayout *const result = compose(arena_, *a, *b); result != nullptr && b->size() > kCuteChecked) {
+      ++composed_count;
+      for (int i = 0; i < 64; ++i) {
+        const int64_t at = somewhere(*b);
+        ASSERT_EQ(result->apply(at), coalesce(arena_, *a)->apply(b->apply(at))) << to_string(*a) << to_string(*b);
+      }
+      ASSERT_EQ(result->apply(b->size() - 1), coalesce(arena_, *a)->apply(b->apply(b->size() - 1)));
+    }
+    if (const CuteLayout *const rest = complement(arena_, *b, b->highest() + 1)) {
+      ++complements;
+      // Sums are distinct and fill the interval: its end is the number of sums.
+      const CuteLayout &own = *filter(arena_, *b);
+      ASSERT_EQ(static_cast<__int128>(own.size()) * rest->size(), __int128{own.highest()} + rest->highest() + 1);
+    }
+    if (const CuteLayout *const inverse = left_inverse(arena_, *b); inverse != nullptr && b->size() > kCuteChecked) {
+      ++inverses;
+      for (int i = 0; i < 64; ++i) {
+        const int64_t at = somewhere(*b);
+        ASSERT_EQ(inverse->apply(b->apply(at)), at) << to_string(*b);
+      }
+    }
+    if (const CuteLayout *const inverse = right_inverse(arena_, *a)) {
+      for (int i = 0; i < 16; ++i) {
+        const int64_t at = somewhere(*inverse);
+        ASSERT_EQ(a->apply(inverse->apply(at)), at);
+      }
+    }
+    const CuteTiler &by_b = *make_cute_tiler(arena_, *b);
+    logical_divide(arena_, *a, by_b);
+    logical_product(arena_, *a, by_b);
+    max_common_layout(arena_, *a, *b);
+    upcast(arena_, *a, 8);
+    downcast(arena_, *a, 8);
+    ASSERT_EQ(parse_cute(arena_, to_string(*a)) != nullptr, true) << arena_.text();
+  }
+  EXPECT_GT(composed_count, cases() / 20);
+  EXPECT_GT(complements, cases() / 10);
+  EXPECT_GT(inverses, cases() / 20);
+}
+
 TEST_F(Cute, EqualFunctionsAreEqual) {
   std::mt19937_64 random(6);
   for (int round = 0; round < cases(); ++round) {
