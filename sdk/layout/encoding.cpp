@@ -157,19 +157,38 @@ const Layout *convert(Arena &arena, const Encoding &encoding, Shape shape) {
   return invalid(arena, "there is no such kind of encoding");
 }
 
+// The factors that a layout was built from go; it moves to where they began.
+const Layout *keep_only(Arena &arena, const Arena::Mark &scratch, const Layout &layout) {
+  DimSize ins[kMaxDims];
+  DimSize outs[kMaxDims];
+  uint64_t columns[kMaxBits];
+  uint32_t in_count = 0;
+  uint32_t out_count = 0;
+  for (const Dim &in : layout.ins()) ins[in_count++] = {in.name, in.bits};
+  for (const Dim &out : layout.outs()) outs[out_count++] = {out.name, out.bits};
+  const uint32_t bits = layout.in_bits();
+  std::copy(layout.columns().begin(), layout.columns().end(), columns);
+  arena.release(scratch);
+  return make_layout(arena, {ins, in_count}, {outs, out_count}, {columns, bits});
+}
+
 }  // namespace
 
 const Layout *encoding_layout(Arena &arena, const Encoding &encoding, std::span<const uint64_t> shape) {
   if (!check_shape(arena, shape)) return nullptr;
+  const Arena::Mark scratch = arena.mark();
   const Layout *const layout = convert(arena, encoding, shape);
-  if (layout == nullptr) return nullptr;
+  if (layout == nullptr) {
+    arena.release(scratch);
+    return nullptr;
+  }
   for (uint32_t i = 0; i < shape.size(); ++i) {
     const Dim *const out = layout->find_out(standard_dim(i));
     if (out != nullptr && out->bits == lowest_bit(shape[i])) continue;
     return invalid(arena, std::string(encoding_kind_text(encoding.kind)) + " describes " + describe(layout->outs()) +
                               ", not a tensor of " + text_of(shape));
   }
-  return layout;
+  return keep_only(arena, scratch, *layout);
 }
 
 std::string_view encoding_kind_text(EncodingKind kind) {

@@ -396,6 +396,14 @@ TEST_F(EncodingTest, AFullArenaSaysSo) {
   EXPECT_EQ(small.fault(), Fault::kFull);
 }
 
+// 12 bases and 6 dims are less than 200 bytes; the factors that a layout is built from are ten times that.
+TEST_F(EncodingTest, AnArenaKeepsTheLayoutOnly) {
+  Arena arena;
+  const Encoding mma = encoding(kMma16x8);
+  for (int i = 0; i < 300; ++i) ASSERT_NE(encoding_layout(arena, mma, Sizes{64, 64}), nullptr);
+  EXPECT_EQ(arena.bytes(), Arena::kBlockBytes);
+}
+
 // Whatever the parameters are, there is a layout of exactly the shape, or a reason.
 TEST_F(EncodingTest, AnyParametersGiveALayoutOrAReason) {
   std::mt19937_64 random(3);
