@@ -59,6 +59,8 @@ extern "C" SONDE_EXPORTED int luaopen_sonde(lua_State *state) {
   lua_setfield(state, -2, "text");
   push_u64_library(state);
   lua_setfield(state, -2, "u64");
+  push_layout_library(state, fetched.host);
+  lua_setfield(state, -2, "layout");
   const uint32_t version = sonde_version();
   lua_pushfstring(state, "%d.%d.%d", static_cast<int>(version / 1000000), static_cast<int>(version / 1000 % 1000),
                   static_cast<int>(version % 1000));

@@ -8,6 +8,7 @@
 
 #include <sonde/sonde.h>
 #include <sonde/toolkit/lua/glue.h>
+#include <sonde/toolkit/lua/layouts.h>
 
 namespace sonde::lua {
 

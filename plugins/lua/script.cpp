@@ -196,6 +196,8 @@ static int build_state(lua_State *state) {
   lua_setfield(state, -2, "name");
   push_u64_library(state);
   lua_setfield(state, -2, "u64");
+  push_layout_library(state, script.context().host);
+  lua_setfield(state, -2, "layout");
   open_subscribe(state);
   open_publish(state);
   open_calls(state);

@@ -12,6 +12,7 @@
 #include <sonde/plugins.h>
 #include <sonde/reflect.h>
 #include <sonde/toolkit/lua/glue.h>
+#include <sonde/toolkit/lua/layouts.h>
 
 #include <atomic>
 #include <cstdint>
