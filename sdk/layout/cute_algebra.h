@@ -11,7 +11,7 @@ namespace sonde::layout {
 
 // Results of at most this many elements are compared with their definition element by element, on top of the argument
 // that makes them right at any size.
-inline constexpr int64_t kCuteChecked = 4096;
+inline constexpr int64_t kCuteChecked = 1024;
 // Up to this many elements, questions that the structure does not answer are answered by looking at every element.
 inline constexpr int64_t kCuteEnumerated = 65536;
 

@@ -127,6 +127,15 @@ TEST_F(CuteConversions, MatrixTilesAreCuTesThreadValueLayouts) {
   EXPECT_TRUE(equal(*back, *tile));
 }
 
+TEST_F(CuteConversions, OperandTilesAreCuTesThreadValueLayouts) {
+  // SM80_16x8x16 with 16-bit operands: A as (m, k) at m + 16 k, B as (n, k) at n + 8 k. A thread holds pairs along k; four
+  // threads hold a row's 8, eight threads rows; A goes on 8 rows down, and both 8 along k.
+  const Layout *const a = parse(arena_, "lane (0,2)(0,4)(1,0)(2,0)(4,0); register (0,1)(8,0)(0,8) -> m k");
+  EXPECT_EQ(cute(a), "((4,8),(2,2,2)):((32,1),(16,8,128))");
+  const Layout *const b = parse(arena_, "lane (0,2)(0,4)(1,0)(2,0)(4,0); register (0,1)(0,8) -> n k");
+  EXPECT_EQ(cute(b), "((4,8),(2,2)):((16,1),(8,64))");
+}
+
 TEST_F(CuteConversions, WhatNoSwizzleMakesHasXorStrides) {
   // 1, 3, 2: three columns in two bits share them whatever is swizzled.
   EXPECT_EQ(cute(parse(arena_, "in 1 3 2 -> out"), CuteForm::kSwizzled), "none");

@@ -100,6 +100,39 @@ TEST_F(Cute, SaysWhatIsWrongWithText) {
   EXPECT_EQ(fault(std::string(10000, '(')), Fault::kUnsupported);
 }
 
+TEST_F(Cute, ReadsOrRefusesAnyText) {
+  std::mt19937_64 random(8);
+  const std::string letters = "0123456789(),:<>_ -Swo";
+  for (int round = 0; round < cases(); ++round) {
+    arena_.reset();
+    std::string any = round % 2 == 0 ? "Sw<3,4,3> o 0 o ((2,2),3):((24,2),8)" : "<(2,4):(1,8), _, 3:3>";
+    for (uint64_t edits = random() % 6; edits > 0; --edits) {
+      const size_t at = random() % any.size();
+      switch (random() % 3) {
+        case 0:
+          any[at] = letters[random() % letters.size()];
+          break;
+        case 1:
+          any.insert(at, 1, letters[random() % letters.size()]);
+          break;
+        default:
+          any.resize(std::max<size_t>(at, 1));
+          break;
+      }
+    }
+    const CuteComposed *const composed = parse_cute_composed(arena_, any);
+    if (composed != nullptr) {
+      ASSERT_EQ(to_string(*parse_cute_composed(arena_, to_string(*composed))), to_string(*composed)) << any;
+    } else {
+      ASSERT_NE(arena_.fault(), Fault::kNone) << any;
+    }
+    parse_cute_tiler(arena_, any);
+    if (const CuteTuple *const read_tuple = parse_cute_tuple(arena_, any)) {
+      ASSERT_EQ(to_string(*parse_cute_tuple(arena_, to_string(*read_tuple))), to_string(*read_tuple)) << any;
+    }
+  }
+}
+
 TEST_F(Cute, CountsSizesAndCoordinates) {
   const CuteLayout &layout = read("(4,(2,3)):(1,(10,100))");
   EXPECT_EQ(layout.size(), 24);
