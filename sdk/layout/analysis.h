@@ -28,8 +28,7 @@ struct Broadcasts {
 };
 Broadcasts broadcasts_of(const Layout &layout);
 
-// Elements and registers of one thread. A register has 32 bits; smaller elements are packed when they are not unique to
-// a register of their own, larger ones take several.
+// Elements and registers of one thread. A register has 32 bits: smaller elements are packed, larger ones take several.
 struct Occupancy {
   uint64_t elements = 0;         // with duplicates
   uint64_t unique_elements = 0;  // without
