@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "layout/bits.h"
 #include "layout/cute_swizzle.h"
 
 namespace sonde::layout {
@@ -542,7 +543,7 @@ TEST_F(Cute, LargeLayoutsKeepTheirPromises) {
       ++complements;
       // Sums are distinct and fill the interval: its end is the number of sums.
       const CuteLayout &own = *filter(arena_, *b);
-      ASSERT_EQ(static_cast<__int128>(own.size()) * rest->size(), __int128{own.highest()} + rest->highest() + 1);
+      ASSERT_EQ(static_cast<Int128>(own.size()) * rest->size(), Int128{own.highest()} + rest->highest() + 1);
     }
     if (const CuteLayout *const inverse = left_inverse(arena_, *b); inverse != nullptr && b->size() > kCuteChecked) {
       ++inverses;
