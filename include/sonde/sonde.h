@@ -8,12 +8,15 @@
 #include <sonde/clock.h>
 #include <sonde/columns.h>
 #include <sonde/config.h>
+#include <sonde/cute.h>
 #include <sonde/delivery.h>
 #include <sonde/export.h>
 #include <sonde/host.h>
 #include <sonde/layout.h>
 #include <sonde/layout_encoding.h>
+#include <sonde/layout_modular.h>
 #include <sonde/layout_plan.h>
+#include <sonde/layout_search.h>
 #include <sonde/layout_shape.h>
 #include <sonde/ledger.h>
 #include <sonde/merge.h>

@@ -14,8 +14,10 @@
 #include <sonde/sonde.h>
 
 #include <sonde/cpp/analysis.hpp>
+#include <sonde/cpp/encoding.hpp>
 #include <sonde/cpp/host.hpp>
 #include <sonde/cpp/layout.hpp>
+#include <sonde/cpp/plan.hpp>
 #include <sonde/cpp/records.hpp>
 #include <sonde/cpp/results.hpp>
 #include <sonde/cpp/session.hpp>

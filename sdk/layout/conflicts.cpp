@@ -120,14 +120,6 @@ class Phase {
 
 }  // namespace
 
-uint64_t padded(uint64_t offset, std::span<const Padding> paddings) {
-  uint64_t address = offset;
-  for (const Padding &padding : paddings) {
-    if (padding.interval != 0) address += offset / padding.interval * padding.pad;
-  }
-  return address;
-}
-
 bool bank_access_of(Arena &arena, const SharedAccess &access, DimName offset, uint32_t bits_per_element,
                     const SharedMemory &memory, BankAccess &out) {
   if (!check(arena, *access.address, offset, bits_per_element, memory)) return false;
@@ -244,7 +236,7 @@ bool simulate_bank_access(Arena &arena, const Layout &map, DimName offset, uint3
         do {
           const uint64_t lane_part = lane_dim == nullptr ? 0 : lane_dim->at(first | lane);
           const uint64_t value = address.apply(registers.at(instruction) | lane_part | warp);
-          const uint64_t bit = padded(words.element(value), paddings) * bits_per_element;
+          const uint64_t bit = padded_address(paddings, words.element(value)) * bits_per_element;
           for (uint64_t word = bit >> kWordLog2; word <= (bit + access.vector_bits - 1) >> kWordLog2; ++word) {
             phase.ask(words.memory(value), word);
           }

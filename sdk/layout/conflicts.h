@@ -19,6 +19,7 @@
 
 #include "layout/instruction_tiles.h"
 #include "layout/layout.h"
+#include "layout/padding.h"
 
 namespace sonde::layout {
 
@@ -39,13 +40,6 @@ struct BankAccess {
 
   uint64_t conflicts() const { return total - instructions * phases; }  // wavefronts that a better layout would save
 };
-
-// Addresses that skip `pad` elements after each `interval` elements: o + sum of (o / interval_i) * pad_i.
-struct Padding {
-  uint64_t interval;
-  uint64_t pad;
-};
-uint64_t padded(uint64_t offset, std::span<const Padding> paddings);
 
 // `map` goes from (register, lane, ...) to memory; `offset` names the out dim that counts elements, further out dims
 // (blocks) are memories of their own. The access is the widest that the map's registers allow, at most

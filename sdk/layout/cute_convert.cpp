@@ -251,15 +251,15 @@ const Layout *linear_from_xor_strides(Arena &arena, const CuteLayout &strides, u
   return make_layout(arena, ins, outs, columns, offset);
 }
 
-const CuteLayout *cute_from_padding(Arena &arena, uint32_t bits, std::span<const CutePadding> paddings) {
+const CuteLayout *cute_from_padding(Arena &arena, uint32_t bits, std::span<const Padding> paddings) {
   if (bits > kCuteBits) {
     arena.fail(Fault::kUnsupported, "offsets of " + std::to_string(bits) + " bits pass CuTe's 61");
     return nullptr;
   }
   for (size_t i = 0; i < paddings.size(); ++i) {
-    const CutePadding &padding = paddings[i];
+    const Padding &padding = paddings[i];
     const bool again = std::any_of(paddings.begin(), paddings.begin() + static_cast<std::ptrdiff_t>(i),
-                                   [&](const CutePadding &other) { return other.interval == padding.interval; });
+                                   [&](const Padding &other) { return other.interval == padding.interval; });
     if (!is_power_of_two(padding.interval) || !is_power_of_two(padding.pad) || again) {
       arena.fail(Fault::kInvalid, "a pad of " + std::to_string(padding.pad) + " after each " +
                                       std::to_string(padding.interval) +
@@ -270,7 +270,7 @@ const CuteLayout *cute_from_padding(Arena &arena, uint32_t bits, std::span<const
   std::vector<CuteLeaf> leaves;
   for (uint32_t bit = 0; bit < bits; ++bit) {
     Int128 place = Int128{1} << bit;
-    for (const CutePadding &padding : paddings) {
+    for (const Padding &padding : paddings) {
       place += static_cast<Int128>((uint64_t{1} << bit) / padding.interval) * padding.pad;
     }
     if (place > (Int128{1} << kCuteBits)) {

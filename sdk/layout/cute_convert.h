@@ -22,6 +22,7 @@
 
 #include "layout/cute_swizzle.h"
 #include "layout/layout.h"
+#include "layout/padding.h"
 
 namespace sonde::layout {
 
@@ -61,13 +62,8 @@ int64_t apply_xor_strides(const CuteLayout &strides, int64_t index);
 const Layout *linear_from_xor_strides(Arena &arena, const CuteLayout &strides, uint64_t offset,
                                       std::span<const DimSize> ins, std::span<const DimSize> outs);
 
-// Padded memory: after each `interval` elements, `pad` more are left out. Both are powers of two, intervals different.
-struct CutePadding {
-  uint64_t interval;
-  uint64_t pad;
-};
 // Where offset o < 2^bits without pads lies with them: o + the sum of o / interval * pad. Not linear, but a CuTe layout.
 //   8 bits, 4 after each 32: (32,8):(1,36)
-const CuteLayout *cute_from_padding(Arena &arena, uint32_t bits, std::span<const CutePadding> paddings);
+const CuteLayout *cute_from_padding(Arena &arena, uint32_t bits, std::span<const Padding> paddings);
 
 }  // namespace sonde::layout

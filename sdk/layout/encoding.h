@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "layout/layout.h"
+#include "layout/padding.h"
 
 namespace sonde::layout {
 
@@ -63,13 +64,6 @@ struct CgaLayout {
 
   bool is_single() const { return ctas_per_cga.empty() && block.empty(); }
   bool operator==(const CgaLayout &) const = default;
-};
-
-// `pad` elements after every `interval` elements; powers of two.
-struct Padding {
-  uint64_t interval;
-  uint64_t pad;
-  bool operator==(const Padding &) const = default;
 };
 
 // Which fields a kind reads stands beside them; the others are not looked at. Lists have a value for each dim of the
@@ -135,11 +129,6 @@ bool operator==(const Encoding &a, const Encoding &b);
 //   kInvalid      parameters that contradict themselves or the shape; the text names the parameter.
 // Of padded shared memory this is the linear part: element `o` of it lies at padded_address(paddings, o).
 const Layout *encoding_layout(Arena &arena, const Encoding &encoding, std::span<const uint64_t> shape);
-
-// The address of offset `o`: o + sum over the paddings of floor(o / interval) * pad. With (4, 1): 0 1 2 3 5 6 7 8 10 ...
-uint64_t padded_address(std::span<const Padding> paddings, uint64_t offset);
-// The elements that memory needs for `count` offsets: the last address and one.
-uint64_t padded_size(std::span<const Padding> paddings, uint64_t count);
 
 // --- The questions that need the parameters ---
 

@@ -7,18 +7,6 @@ namespace sonde::layout {
 
 using namespace build;
 
-uint64_t padded_address(std::span<const Padding> paddings, uint64_t offset) {
-  uint64_t address = offset;
-  for (const Padding &padding : paddings) {
-    if (padding.interval != 0) address += offset / padding.interval * padding.pad;
-  }
-  return address;
-}
-
-uint64_t padded_size(std::span<const Padding> paddings, uint64_t count) {
-  return count == 0 ? 0 : padded_address(paddings, count - 1) + 1;
-}
-
 uint32_t encoding_rank(const Encoding &encoding) {
   const auto size = [](size_t count) { return static_cast<uint32_t>(count); };
   const auto of_bases = [&](std::initializer_list<const Bases *> lists) {

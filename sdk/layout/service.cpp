@@ -394,6 +394,9 @@ std::span<const NamedService> services(void (*set_error)(const char *text)) {
       {SONDE_LAYOUT_SHAPE_SERVICE, &kShapeService},
       {SONDE_LAYOUT_ENCODING_SERVICE, &kEncodingService},
       {SONDE_LAYOUT_PLAN_SERVICE, &kPlanService},
+      {SONDE_LAYOUT_MODULAR_SERVICE, &kModularService},
+      {SONDE_LAYOUT_SEARCH_SERVICE, &kSearchService},
+      {SONDE_CUTE_SERVICE, &kCuteService},
   };
   error_sink = set_error;
   return kServices;

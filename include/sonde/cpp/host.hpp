@@ -49,6 +49,9 @@ SONDE_SERVICE_TRAITS(sonde_layout_service_t, SONDE_LAYOUT_SERVICE, from_bytes);
 SONDE_SERVICE_TRAITS(sonde_layout_shape_service_t, SONDE_LAYOUT_SHAPE_SERVICE, elements_per_thread);
 SONDE_SERVICE_TRAITS(sonde_layout_encoding_service_t, SONDE_LAYOUT_ENCODING_SERVICE, default_swizzle);
 SONDE_SERVICE_TRAITS(sonde_layout_plan_service_t, SONDE_LAYOUT_PLAN_SERVICE, dot_shuffle);
+SONDE_SERVICE_TRAITS(sonde_layout_modular_service_t, SONDE_LAYOUT_MODULAR_SERVICE, solve);
+SONDE_SERVICE_TRAITS(sonde_layout_search_service_t, SONDE_LAYOUT_SEARCH_SERVICE, memory);
+SONDE_SERVICE_TRAITS(sonde_cute_service_t, SONDE_CUTE_SERVICE, from_linear);
 #undef SONDE_SERVICE_TRAITS
 
 // The host table. A value; copies mean the same host. [any]

@@ -59,7 +59,8 @@ class LayoutArena {
   // Out dims as large as the largest value needs.
   Layout layout(const std::vector<LayoutBases> &bases, const std::vector<std::string> &outs) const;
   // Sizes given: a power of two for each out dim.
-  Layout layout(const std::vector<LayoutBases> &bases, const std::vector<std::pair<std::string, uint64_t>> &outs) const;
+  Layout sized_layout(const std::vector<LayoutBases> &bases,
+                      const std::vector<std::pair<std::string, uint64_t>> &outs) const;
   Layout identity(uint64_t size, const std::string &in, const std::string &out) const;
   Layout strided(uint64_t size, uint64_t stride, const std::string &in, const std::string &out) const;
   Layout zeros(uint64_t size, const std::string &in, const std::string &out, uint64_t out_size = 1) const;
@@ -69,6 +70,7 @@ class LayoutArena {
   void reset() const { inside_->host.check(inside_->layouts->reset(inside_->arena)); }
 
   sonde_layout_arena_t *get() const { return inside_->arena; }
+  const Host &host() const { return inside_->host; }
 
  private:
   friend class Layout;
@@ -115,6 +117,26 @@ class Layout {
   bool is_surjective() const { return (properties().second & SONDE_LAYOUT_SURJECTIVE) != 0; }
   bool is_injective() const { return (properties().second & SONDE_LAYOUT_INJECTIVE) != 0; }
   bool is_invertible() const { return is_surjective() && is_injective(); }
+  bool is_permutation() const { return (properties().second & SONDE_LAYOUT_PERMUTATION) != 0; }
+  bool is_memory() const { return (properties().second & SONDE_LAYOUT_MEMORY) != 0; }
+  // For each in dim: bits whose columns depend on those before.
+  std::vector<uint64_t> free_masks() const {
+    std::vector<uint64_t> masks(view().in_count);
+    arena_->host.check(arena_->shapes->free_masks(handle_, masks.data()));
+    return masks;
+  }
+  // Of a register layout: for each out dim the consecutive elements of one thread; its registers, and those of them
+  // that are not copies of others.
+  std::vector<uint64_t> contiguous_per_thread() const {
+    std::vector<uint64_t> sizes(view().out_count);
+    arena_->host.check(arena_->shapes->contiguous_per_thread(handle_, sizes.data()));
+    return sizes;
+  }
+  std::pair<uint64_t, uint64_t> elements_per_thread() const {
+    std::pair<uint64_t, uint64_t> result;
+    arena_->host.check(arena_->shapes->elements_per_thread(handle_, &result.first, &result.second));
+    return result;
+  }
   bool equal(const Layout &other, uint32_t how = SONDE_LAYOUT_EQUAL_EXACT) const {
     uint32_t result = 0;
     arena_->host.check(arena_->layouts->equal(handle_, other.handle_, how, &result));
@@ -229,8 +251,8 @@ class Layout {
   const sonde_layout_t *handle_;
 };
 
-inline Layout LayoutArena::layout(const std::vector<LayoutBases> &bases,
-                                  const std::vector<std::pair<std::string, uint64_t>> &outs) const {
+inline Layout LayoutArena::sized_layout(const std::vector<LayoutBases> &bases,
+                                        const std::vector<std::pair<std::string, uint64_t>> &outs) const {
   std::vector<sonde_layout_dim_t> in_dims;
   std::vector<sonde_layout_dim_t> out_dims;
   std::vector<uint64_t> values;
@@ -261,7 +283,7 @@ inline Layout LayoutArena::layout(const std::vector<LayoutBases> &bases, const s
       throw Failure(SONDE_E_UNSUPPORTED, "dim " + outs[i] + ": give sizes past 2^63 to the C function");
     sizes.emplace_back(outs[i], uint64_t{1} << std::bit_width(all));
   }
-  return layout(bases, sizes);
+  return sized_layout(bases, sizes);
 }
 
 inline Layout LayoutArena::identity(uint64_t size, const std::string &in, const std::string &out) const {

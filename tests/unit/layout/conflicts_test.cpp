@@ -77,7 +77,7 @@ TEST_F(ConflictsTest, PaddingMendsAColumn) {
   const Padding padding{32, 1};
   EXPECT_EQ(simulation(column, 32).wavefronts, 32u);
   EXPECT_EQ(simulation(column, 32, {}, {&padding, 1}).wavefronts, 1u);
-  EXPECT_EQ(padded(70, {&padding, 1}), 72u);
+  EXPECT_EQ(padded_address({&padding, 1}, 70), 72u);
 }
 
 TEST_F(ConflictsTest, PaddingNarrowsVectorsThatWouldRunOverIt) {

@@ -149,13 +149,13 @@ TEST_F(CuteConversions, WhatNoSwizzleMakesHasXorStrides) {
 }
 
 TEST_F(CuteConversions, PaddedMemoryHasIntegerStrides) {
-  const CutePadding rows[] = {{32, 4}};
+  const Padding rows[] = {{32, 4}};
   EXPECT_EQ(to_string(*cute_from_padding(arena_, 8, rows)), "(32,8):(1,36)");
-  const CutePadding both[] = {{32, 4}, {128, 8}};  // after 128 elements, 4 * 4 + 8 = 24 pads
+  const Padding both[] = {{32, 4}, {128, 8}};  // after 128 elements, 4 * 4 + 8 = 24 pads
   const CuteLayout &padded = *cute_from_padding(arena_, 9, both);
   EXPECT_EQ(to_string(padded), "(32,4,4):(1,36,152)");
   for (int64_t o = 0; o < 512; ++o) ASSERT_EQ(padded.apply(o), o + o / 32 * 4 + o / 128 * 8);
-  const CutePadding wrong[] = {{32, 4}, {32, 8}};
+  const Padding wrong[] = {{32, 4}, {32, 8}};
   EXPECT_EQ(cute_from_padding(arena_, 9, wrong), nullptr);
 }
 
