@@ -1,5 +1,5 @@
 // Parameters of encodings against the layouts that Triton's own conversion tests expect: 178 of them from a file, and
-// those that the reference names K1 to K40 by way of their text.
+// forty more (K1 to K40) by way of their text.
 #include <gtest/gtest.h>
 
 #include <cstdio>
