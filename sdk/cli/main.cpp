@@ -38,9 +38,9 @@ int run(int argc, char **argv) {
                         fmt::format("sonde {}.{}.{}", SONDE_VERSION_MAJOR, SONDE_VERSION_MINOR, SONDE_VERSION_PATCH));
   root.require_subcommand(1);
   root.get_formatter()->column_width(36);
-  const std::vector<Subcommand> subcommands = {add_run(root),    add_record(root),   add_replay(root),   add_dump(root),
-                                               add_doctor(root), add_list(root),     add_describe(root), add_call(root),
-                                               add_new(root),    add_manifest(root), add_version(root)};
+  const std::vector<Subcommand> subcommands = {
+      add_run(root),      add_record(root), add_replay(root), add_dump(root), add_doctor(root),   add_list(root),
+      add_describe(root), add_call(root),   add_layout(root), add_new(root),  add_manifest(root), add_version(root)};
 
   // What follows "--" is the program's and not ours to read.
   Context context;
