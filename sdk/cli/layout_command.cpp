@@ -1,6 +1,8 @@
 // `sonde layout`: tensor layouts on the command line.
 #include "cli/layout_command.h"
 
+#include "cli/layout_lint.h"
+
 namespace sonde::cli {
 namespace {
 
@@ -8,6 +10,7 @@ constexpr const char *kFooter = R"(A LAYOUT is one of
   '#ttg.blocked<{...}>'   an attribute as in TTGIR; --shape is the tensor's
   FILE.ttgir:#blocked     an attribute of a module, by its alias; without --shape the one shape that it has there
   '{"in": ..., ...}'      JSON as `convert --to json` writes it
+  '(8,8):(8,1)'           CuTe's text of a memory, also 'Sw<3,4,3> o 0 o ...'; --shape where modes are nested
   @FILE                   any of these, or the bytes of a layout, from a file
 
 Examples:
@@ -23,7 +26,7 @@ Subcommand add_layout(CLI::App &root) {
   CLI::App *const app = root.add_subcommand("layout", "Show, convert, plan and check tensor layouts");
   app->footer(kFooter);
   app->require_subcommand(1);
-  const std::vector<Subcommand> subcommands = {add_layout_show(*app)};
+  const std::vector<Subcommand> subcommands = {add_layout_show(*app), add_layout_lint(*app)};
   return {app, [subcommands](const Context &context) {
             for (const Subcommand &subcommand : subcommands) {
               if (subcommand.app->parsed()) return subcommand.run(context);
