@@ -507,6 +507,13 @@ uint32_t check_dims(lua_State *state, const Layouts &all, int index, sonde_dim_t
   return static_cast<uint32_t>(count);
 }
 
+uint32_t check_sized_dims(lua_State *state, const Layouts &all, int index, sonde_layout_dim_t *out) {
+  Sizes sizes{};
+  check_sizes(state, all, index, false, sizes);
+  std::memcpy(out, sizes.dims, sizes.count * sizeof(sonde_layout_dim_t));
+  return sizes.count;
+}
+
 uint32_t check_integers(lua_State *state, int index, uint64_t *out) {
   luaL_checktype(state, index, LUA_TTABLE);
   const lua_Integer count = luaL_len(state, index);
@@ -544,6 +551,8 @@ void push_layout_library(lua_State *state, const sonde_host_t *host) {
   fetch(state, host, SONDE_LAYOUT_ENCODING_SERVICE, SONDE_NEED(sonde_layout_encoding_service_t, default_swizzle),
         all->encodings);
   fetch(state, host, SONDE_LAYOUT_PLAN_SERVICE, SONDE_NEED(sonde_layout_plan_service_t, dot_shuffle), all->plans);
+  fetch(state, host, SONDE_LAYOUT_SEARCH_SERVICE, SONDE_NEED(sonde_layout_search_service_t, memory), all->searches);
+  fetch(state, host, SONDE_CUTE_SERVICE, SONDE_NEED(sonde_cute_service_t, from_linear), all->cute);
   static const luaL_Reg library_metamethods[] = {{"__gc", close_library}, {nullptr, nullptr}};
   make_class(state, "sonde.layouts", nullptr, library_metamethods);
   luaL_setmetatable(state, "sonde.layouts");
@@ -560,6 +569,9 @@ void push_layout_library(lua_State *state, const sonde_host_t *host) {
   lua_newtable(state);
   luaL_setfuncs(state, kFunctions, 0);
   luaL_setfuncs(state, kPlanFunctions, 0);
+  luaL_setfuncs(state, kSearchFunctions, 0);
+  push_cute_library(state);
+  lua_setfield(state, -2, "cute");
 }
 
 }  // namespace sonde::lua

@@ -3,10 +3,12 @@
 
 #include <lua.hpp>
 
+#include <sonde/cute.h>
 #include <sonde/host.h>
 #include <sonde/layout.h>
 #include <sonde/layout_encoding.h>
 #include <sonde/layout_plan.h>
+#include <sonde/layout_search.h>
 #include <sonde/layout_shape.h>
 
 namespace sonde::lua {
@@ -27,6 +29,8 @@ struct Layouts {
   const sonde_layout_shape_service_t *shapes;
   const sonde_layout_encoding_service_t *encodings;
   const sonde_layout_plan_service_t *plans;
+  const sonde_layout_search_service_t *searches;
+  const sonde_cute_service_t *cute;
   sonde_layout_arena_t *arena;  // emptied after each call; layouts live in their Lua objects
 };
 
@@ -43,6 +47,8 @@ int push_layout(lua_State *state, Layouts &all, const sonde_layout_t *layout);
 sonde_dim_t check_dim(lua_State *state, const Layouts &all, int index);
 // A list of names at `index`; at most kMostDims.
 uint32_t check_dims(lua_State *state, const Layouts &all, int index, sonde_dim_t *out);
+// A list {{name, size}, ...}; sizes are powers of two.
+uint32_t check_sized_dims(lua_State *state, const Layouts &all, int index, sonde_layout_dim_t *out);
 // A list of integers.
 uint32_t check_integers(lua_State *state, int index, uint64_t *out);
 uint32_t check_small_integers(lua_State *state, int index, uint32_t *out);
@@ -50,8 +56,10 @@ uint32_t check_side(lua_State *state, int index);
 
 // Functions of the table, and methods of layouts, that each file adds.
 extern const luaL_Reg kPlanFunctions[];
+extern const luaL_Reg kSearchFunctions[];
 extern const luaL_Reg kShapeMethods[];
 
 void register_encodings(lua_State *state);
+void push_cute_library(lua_State *state);
 
 }  // namespace sonde::lua

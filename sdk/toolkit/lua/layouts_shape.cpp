@@ -21,22 +21,10 @@ int reshape(lua_State *state) {
   Layouts &all = layouts_of(state);
   const sonde_layout_t *const own = check_layout(state, 1);
   const uint32_t side = check_side(state, 2);
-  luaL_checktype(state, 3, LUA_TTABLE);
   sonde_layout_dim_t dims[kMostDims];
-  const lua_Integer count = luaL_len(state, 3);
-  if (count > kMostDims) return luaL_error(state, "more than %d dims", static_cast<int>(kMostDims));
-  for (lua_Integer i = 1; i <= count; ++i) {
-    if (lua_geti(state, 3, i) != LUA_TTABLE) return luaL_error(state, "dim %I must be {name, size}", i);
-    lua_geti(state, -1, 1);
-    dims[i - 1] = {check_dim(state, all, lua_gettop(state)), 0, 0, 0};
-    lua_geti(state, -2, 2);
-    auto size = static_cast<uint64_t>(luaL_checkinteger(state, -1));
-    if (size == 0 || (size & (size - 1)) != 0) return luaL_error(state, "a size must be a power of two");
-    for (; size > 1; size >>= 1) ++dims[i - 1].bits;
-    lua_pop(state, 3);
-  }
+  const uint32_t count = check_sized_dims(state, all, 3, dims);
   const sonde_layout_t *layout = nullptr;
-  check_status(state, all, all.shapes->reshape(all.arena, own, side, dims, static_cast<uint32_t>(count), &layout));
+  check_status(state, all, all.shapes->reshape(all.arena, own, side, dims, count, &layout));
   return push_layout(state, all, layout);
 }
 

@@ -71,6 +71,24 @@ local holders = layout.owners(source, {3, 9})
 -- Two lanes a row: row 3, second half of the columns, its second element.
 assert(#holders == 1 and holders[1].lane == 7 and holders[1].register == 1)
 
+-- Searches, and CuTe's layouts as text.
+local wanted = layout.find_registers{shape = {64, 64}, bits = 16, vector_bits = 128}
+assert(layout.vector_width(wanted, {1, 0}, 16) == 8)
+local none, reason = layout.find_registers{shape = {64, 64}, bits = 16, vector_bits = 1024, registers = 8}
+assert(none == nil and #reason > 0)
+assert(layout.find_memory(source, target, 16):is_invertible())
+local cute = layout.cute
+assert(cute.compose("(6,2):(8,2)", "(4,3):(3,1)") == "((2,2),3):((24,2),8)")
+assert(cute.complement("4:2", 24) == "(2,3):(1,8)")
+assert(cute.divide("(4,2,3):(2,1,8)", "4:2") == "((2,2),(2,3)):((4,1),(2,8))")
+assert(cute.product("(2,2):(4,1)", "6:1") == "((2,2),(2,3)):((4,1),(2,8))")
+assert(cute.coalesce("(2,(1,6)):(1,(6,2))") == "12:1")
+assert(cute.apply("(4,2):(1,10)", 6) == 12)
+none, reason = cute.compose("(6,2):(1,7)", "(3,2):(2,3)")
+assert(none == nil and #reason > 0)
+local row = cute.to_linear("((4,8),(2,2)):((32,1),(16,8))", {{"lane", 32}, {"value", 4}}, {{"dim0", 16}, {"dim1", 8}})
+assert(cute.from_linear(row) == "((4,8),(2,2)):((32,1),(16,8))")
+
 -- What is wrong is said.
 fails("power of two", layout.identity, 3, "in", "out")
 fails("does not fit", tile.compose, tile, tile)
