@@ -249,12 +249,8 @@ const Layout *divide_right(Arena &arena, const Layout &a, const Layout &divisor)
 const Layout *compose(Arena &arena, const Layout &inner, const Layout &outer) {
   BitMove move;
   if (!match_dims(arena, inner.outs(), outer.ins(), "compose", move)) return nullptr;
-  Layout *const result = Layout::make(arena, static_cast<uint32_t>(inner.ins().size()),
-                                      static_cast<uint32_t>(outer.outs().size()), inner.in_bits());
+  Layout *const result = Layout::make(arena, inner.ins(), outer.outs());
   if (result == nullptr) return nullptr;
-  std::copy(inner.ins().begin(), inner.ins().end(), result->mutable_ins());
-  std::copy(outer.outs().begin(), outer.outs().end(), result->mutable_outs());
-  if (!result->place_dims(arena)) return nullptr;
   const uint64_t *const outer_columns = outer.columns().data();
   const auto apply = [outer_columns](uint64_t value) {
     uint64_t sum = 0;
@@ -274,12 +270,8 @@ namespace {
 const Layout *solve_over(Arena &arena, const Layout &layout, const Layout &outer, bool keep_identical) {
   BitMove move;
   if (!match_dims(arena, layout.outs(), outer.outs(), "least solution", move)) return nullptr;
-  Layout *const result = Layout::make(arena, static_cast<uint32_t>(layout.ins().size()),
-                                      static_cast<uint32_t>(outer.ins().size()), layout.in_bits());
+  Layout *const result = Layout::make(arena, layout.ins(), outer.ins());
   if (result == nullptr) return nullptr;
-  std::copy(layout.ins().begin(), layout.ins().end(), result->mutable_ins());
-  std::copy(outer.ins().begin(), outer.ins().end(), result->mutable_outs());
-  if (!result->place_dims(arena)) return nullptr;
 
   uint64_t *const column = result->mutable_columns();
   for (uint32_t i = 0; i < layout.in_bits(); ++i) column[i] = move(layout.columns()[i]);
@@ -356,12 +348,8 @@ namespace {
 
 // The smallest right inverse, over columns that are independent in order.
 const Layout *right_inverse(Arena &arena, const Layout &layout, const char *what) {
-  Layout *const result = Layout::make(arena, static_cast<uint32_t>(layout.outs().size()),
-                                      static_cast<uint32_t>(layout.ins().size()), layout.out_bits());
+  Layout *const result = Layout::make(arena, layout.outs(), layout.ins());
   if (result == nullptr) return nullptr;
-  std::copy(layout.outs().begin(), layout.outs().end(), result->mutable_ins());
-  std::copy(layout.ins().begin(), layout.ins().end(), result->mutable_outs());
-  if (!result->place_dims(arena)) return nullptr;
   Elimination elimination;
   uint32_t rank = 0;
   for (uint32_t bit = 0; bit < layout.in_bits() && rank < layout.out_bits(); ++bit) {

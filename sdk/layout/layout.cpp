@@ -92,6 +92,12 @@ Layout *Layout::make(Arena &arena, uint32_t in_count, uint32_t out_count, uint32
   return layout;
 }
 
+Layout *Layout::refuse_width(Arena &arena, uint32_t in_bits, uint32_t out_bits) {
+  arena.fail(Fault::kUnsupported, "the result has " + std::to_string(in_bits) + " in bits and " +
+                                      std::to_string(out_bits) + " out bits; at most 64 are supported");
+  return nullptr;
+}
+
 bool Layout::place_dims(Arena &arena) {
   uint32_t shift = 0;
   Dim *all = dims();
@@ -100,8 +106,7 @@ bool Layout::place_dims(Arena &arena) {
   shift = 0;
   for (uint32_t i = 0; i < out_count_; ++i, shift += all++->bits) all->shift = static_cast<uint8_t>(shift);
   if (in_bits > kMaxBits || shift > kMaxBits) [[unlikely]] {
-    arena.fail(Fault::kUnsupported, "the result has " + std::to_string(in_bits) + " in bits and " +
-                                        std::to_string(shift) + " out bits; at most 64 are supported");
+    (void)refuse_width(arena, in_bits, shift);
     return false;
   }
   in_bits_ = static_cast<uint8_t>(in_bits);
@@ -227,14 +232,11 @@ const Layout *make_zeros(Arena &arena, uint64_t size, DimName in, DimName out, u
 }
 
 const Layout *copy_layout(Arena &arena, const Layout &layout) {
-  Layout *const copy = Layout::make(arena, static_cast<uint32_t>(layout.ins().size()),
-                                    static_cast<uint32_t>(layout.outs().size()), layout.in_bits());
+  Layout *const copy = Layout::make(arena, layout.ins(), layout.outs());
   if (copy == nullptr) return nullptr;
-  std::copy(layout.ins().begin(), layout.ins().end(), copy->mutable_ins());
-  std::copy(layout.outs().begin(), layout.outs().end(), copy->mutable_outs());
-  std::copy(layout.columns().begin(), layout.columns().end(), copy->mutable_columns());
+  copy->copy_columns(layout);
   copy->set_offset(layout.offset());
-  return copy->place_dims(arena) ? copy : nullptr;
+  return copy;
 }
 
 const Layout *with_offset(Arena &arena, const Layout &layout, std::span<const uint64_t> values) {

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -77,6 +78,39 @@ class Layout {
   // For builders: a layout of these numbers in `arena`, its dims and columns not yet set; nullptr when the arena is
   // full.
   static Layout *make(Arena &arena, uint32_t in_count, uint32_t out_count, uint32_t in_bits);
+  // A layout with these dims, placed; its columns are not yet set. nullptr with kUnsupported when a side has more than
+  // 64 bits, or when the arena is full. Inline: it is most of what a simple operation costs.
+  static Layout *make(Arena &arena, std::span<const Dim> ins, std::span<const Dim> outs) {
+    uint32_t in_bits = 0;
+    uint32_t out_bits = 0;
+    for (const Dim &dim : ins) in_bits += dim.bits;
+    for (const Dim &dim : outs) out_bits += dim.bits;
+    if (in_bits > kMaxBits || out_bits > kMaxBits) [[unlikely]]
+      return refuse_width(arena, in_bits, out_bits);
+    void *const room =
+        arena.allocate(sizeof(Layout) + (ins.size() + outs.size()) * sizeof(Dim) + in_bits * sizeof(uint64_t));
+    if (room == nullptr) [[unlikely]]
+      return nullptr;
+    auto *const layout = ::new (room) Layout;
+    layout->in_count_ = static_cast<uint8_t>(ins.size());
+    layout->out_count_ = static_cast<uint8_t>(outs.size());
+    layout->in_bits_ = static_cast<uint8_t>(in_bits);
+    layout->out_bits_ = static_cast<uint8_t>(out_bits);
+    Dim *place = layout->dims();
+    for (const auto side : {ins, outs}) {
+      uint8_t shift = 0;
+      for (const Dim &dim : side) {
+        *place++ = {dim.name, dim.bits, shift, 0};
+        shift = static_cast<uint8_t>(shift + dim.bits);
+      }
+    }
+    return layout;
+  }
+  void copy_columns(const Layout &from) {
+    uint64_t *const to = column_data();
+    const uint64_t *const own = from.column_data();
+    for (uint32_t i = 0; i < in_bits_; ++i) to[i] = own[i];
+  }
   Dim *mutable_ins() { return dims(); }
   Dim *mutable_outs() { return dims() + in_count_; }
   uint64_t *mutable_columns() { return column_data(); }
@@ -86,6 +120,7 @@ class Layout {
 
  private:
   Layout() = default;
+  static Layout *refuse_width(Arena &arena, uint32_t in_bits, uint32_t out_bits);
   static const Dim *find(std::span<const Dim> side, DimName name) {
     for (const Dim &dim : side) {
       if (dim.name == name) return &dim;

@@ -9,15 +9,6 @@ namespace {
 
 std::string name_of(DimName name) { return std::string(dim_text(name)); }
 
-Layout *make_like(Arena &arena, std::span<const Dim> ins, std::span<const Dim> outs, uint32_t in_bits) {
-  Layout *const result =
-      Layout::make(arena, static_cast<uint32_t>(ins.size()), static_cast<uint32_t>(outs.size()), in_bits);
-  if (result == nullptr) return nullptr;
-  std::copy(ins.begin(), ins.end(), result->mutable_ins());
-  std::copy(outs.begin(), outs.end(), result->mutable_outs());
-  return result->place_dims(arena) ? result : nullptr;
-}
-
 const Layout *no_dim(Arena &arena, std::span<const Dim> side, DimName name) {
   arena.fail(Fault::kInvalid, "there is no dim " + name_of(name) + " in " + describe(side));
   return nullptr;
@@ -65,9 +56,9 @@ uint64_t move_dims(std::span<const Dim> from, std::span<const Dim> to, uint64_t 
 const Layout *with_side(Arena &arena, const Layout &layout, Side side, std::span<const Dim> dims) {
   const auto ins = side == Side::kIn ? dims : layout.ins();
   const auto outs = side == Side::kOut ? dims : layout.outs();
-  Layout *const result = make_like(arena, ins, outs, layout.in_bits());
+  Layout *const result = Layout::make(arena, ins, outs);
   if (result == nullptr) return nullptr;
-  std::copy(layout.columns().begin(), layout.columns().end(), result->mutable_columns());
+  result->copy_columns(layout);
   result->set_offset(layout.offset());
   return result;
 }
@@ -104,7 +95,7 @@ const Layout *transpose(Arena &arena, const Layout &layout, Side side, std::span
   }
   const std::span<const Dim> sources(next, dims.size());
   if (side == Side::kIn) {
-    Layout *const result = make_like(arena, sources, layout.outs(), layout.in_bits());
+    Layout *const result = Layout::make(arena, sources, layout.outs());
     if (result == nullptr) return nullptr;
     uint64_t *column = result->mutable_columns();
     for (const Dim &source : sources) {
@@ -113,7 +104,7 @@ const Layout *transpose(Arena &arena, const Layout &layout, Side side, std::span
     result->set_offset(layout.offset());
     return result;
   }
-  Layout *const result = make_like(arena, layout.ins(), sources, layout.in_bits());
+  Layout *const result = Layout::make(arena, layout.ins(), sources);
   if (result == nullptr) return nullptr;
   move_dims(sources, result->outs(), layout.columns().data(), layout.in_bits(), result->mutable_columns());
   result->set_offset(move_dims(sources, result->outs(), layout.offset()));
@@ -189,8 +180,7 @@ const Layout *resize_in(Arena &arena, const Layout &layout, DimName name, uint32
   Dim next[kMaxDims];
   std::copy(layout.ins().begin(), layout.ins().end(), next);
   next[resized - layout.ins().data()].bits = static_cast<uint8_t>(bits);
-  Layout *const result =
-      make_like(arena, {next, layout.ins().size()}, layout.outs(), layout.in_bits() - resized->bits + bits);
+  Layout *const result = Layout::make(arena, {next, layout.ins().size()}, layout.outs());
   if (result == nullptr) return nullptr;
   uint64_t *column = result->mutable_columns();
   for (const Dim &in : layout.ins()) {
@@ -213,7 +203,7 @@ const Layout *resize_out(Arena &arena, const Layout &layout, DimName name, uint3
   Dim next[kMaxDims];
   std::copy(layout.outs().begin(), layout.outs().end(), next);
   next[resized - layout.outs().data()].bits = static_cast<uint8_t>(bits);
-  Layout *const result = make_like(arena, layout.ins(), {next, layout.outs().size()}, layout.in_bits());
+  Layout *const result = Layout::make(arena, layout.ins(), {next, layout.outs().size()});
   if (result == nullptr) return nullptr;
   const auto shrink = [&](uint64_t flat) {
     uint64_t value = 0;
@@ -245,57 +235,49 @@ const Layout *rename(Arena &arena, const Layout &layout, Side side, std::span<co
 
 const Layout *sublayout(Arena &arena, const Layout &layout, std::span<const DimName> ins,
                         std::span<const DimName> outs) {
-  // What stays, before the result is made: its size depends on it.
-  uint8_t kept_in[kMaxDims];
-  uint8_t kept_out[kMaxDims];
+  // What stays, with its place in the layout.
+  Dim kept_in[kMaxDims];
+  Dim kept_out[kMaxDims];
   uint32_t in_count = 0;
   uint32_t out_count = 0;
-  uint32_t in_bits = 0;
-  const auto all_ins = layout.ins();
-  const auto all_outs = layout.outs();
-  for (uint32_t i = 0; i < all_ins.size(); ++i) {
-    if (!contains(ins, all_ins[i].name)) continue;
-    kept_in[in_count++] = static_cast<uint8_t>(i);
-    in_bits += all_ins[i].bits;
+  for (const Dim &in : layout.ins()) {
+    if (contains(ins, in.name)) kept_in[in_count++] = in;
   }
-  for (uint32_t i = 0; i < all_outs.size(); ++i) {
-    if (contains(outs, all_outs[i].name)) kept_out[out_count++] = static_cast<uint8_t>(i);
+  for (const Dim &out : layout.outs()) {
+    if (contains(outs, out.name)) kept_out[out_count++] = out;
   }
   if (in_count < ins.size() || out_count < outs.size()) [[unlikely]] {
     for (const DimName name : ins) {
-      if (layout.find_in(name) == nullptr) return no_dim(arena, all_ins, name);
+      if (layout.find_in(name) == nullptr) return no_dim(arena, layout.ins(), name);
     }
     for (const DimName name : outs) {
-      if (layout.find_out(name) == nullptr) return no_dim(arena, all_outs, name);
+      if (layout.find_out(name) == nullptr) return no_dim(arena, layout.outs(), name);
     }
   }
-  Layout *const result = Layout::make(arena, in_count, out_count, in_bits);
+  const std::span<const Dim> sources(kept_out, out_count);
+  Layout *const result = Layout::make(arena, {kept_in, in_count}, sources);
   if (result == nullptr) return nullptr;
-  for (uint32_t i = 0; i < in_count; ++i) result->mutable_ins()[i] = all_ins[kept_in[i]];
-  for (uint32_t i = 0; i < out_count; ++i) result->mutable_outs()[i] = all_outs[kept_out[i]];
-  if (!result->place_dims(arena)) return nullptr;
-
   const auto fill = [&](auto &&project) {
     const uint64_t *const all = layout.columns().data();
     uint64_t *column = result->mutable_columns();
     for (uint32_t i = 0; i < in_count; ++i) {
-      const Dim in = all_ins[kept_in[i]];
-      for (uint32_t bit = 0; bit < in.bits; ++bit) *column++ = project(all[in.shift + bit]);
+      const uint64_t *const own = all + kept_in[i].shift;
+      for (uint32_t bit = 0; bit < kept_in[i].bits; ++bit) *column++ = project(own[bit]);
     }
     result->set_offset(project(layout.offset()));
   };
-  if (out_count == all_outs.size()) {
+  if (out_count == layout.outs().size()) {
     fill([](uint64_t value) { return value; });
   } else if (out_count == 1) {
     // The usual question, about one dim.
-    const uint64_t mask = low_mask(result->outs()[0].bits);
-    const uint32_t shift = all_outs[kept_out[0]].shift & 63u;
+    const uint64_t mask = low_mask(sources[0].bits);
+    const uint32_t shift = sources[0].shift & 63u;
     fill([mask, shift](uint64_t value) { return value >> shift & mask; });
   } else {
     const std::span<const Dim> targets = result->outs();
     fill([&](uint64_t value) {
       uint64_t moved = 0;
-      for (uint32_t i = 0; i < out_count; ++i) moved |= targets[i].at(all_outs[kept_out[i]].of(value));
+      for (uint32_t i = 0; i < out_count; ++i) moved |= targets[i].at(sources[i].of(value));
       return moved;
     });
   }
@@ -310,7 +292,7 @@ const Layout *remove_zero_bases(Arena &arena, const Layout &layout, DimName name
   Dim next[kMaxDims];
   std::copy(layout.ins().begin(), layout.ins().end(), next);
   next[own - layout.ins().data()].bits = static_cast<uint8_t>(own->bits - zeros);
-  Layout *const result = make_like(arena, {next, layout.ins().size()}, layout.outs(), layout.in_bits() - zeros);
+  Layout *const result = Layout::make(arena, {next, layout.ins().size()}, layout.outs());
   if (result == nullptr) return nullptr;
   uint64_t *column = result->mutable_columns();
   for (const Dim &in : layout.ins()) {
@@ -368,7 +350,7 @@ const Layout *not_larger(Arena &arena, const Layout &layout, std::span<const Dim
     }
   }
   next[result->find_in(dim::kRegister) - result->ins().data()].bits = static_cast<uint8_t>(registers.bits - dropped);
-  Layout *const smaller = make_like(arena, {next, result->ins().size()}, result->outs(), count);
+  Layout *const smaller = Layout::make(arena, {next, result->ins().size()}, result->outs());
   if (smaller == nullptr) return nullptr;
   std::copy(columns, columns + count, smaller->mutable_columns());
   smaller->set_offset(result->offset());
@@ -471,7 +453,7 @@ const Layout *remove_tensor_dim(Arena &arena, const Layout &layout, uint32_t ind
 }
 
 const Layout *zeros_like(Arena &arena, const Layout &layout) {
-  Layout *const result = make_like(arena, layout.ins(), layout.outs(), layout.in_bits());
+  Layout *const result = Layout::make(arena, layout.ins(), layout.outs());
   if (result != nullptr) std::fill_n(result->mutable_columns(), layout.in_bits(), uint64_t{0});
   return result;
 }
