@@ -363,6 +363,53 @@ void add_rows(Set &set, std::vector<Row> &rows) {
       nullptr, nullptr);
 }
 
+// The plans of a 128x128 tile of 16-bit elements over 4 warps, as a compiler asks for them.
+void add_plans(Set &set, std::vector<Row> &rows) {
+  Bench bench(set, rows);
+  const auto &encodings = host.service<sonde_layout_encoding_service_t>();
+  const auto &plans = host.service<sonde_layout_plan_service_t>();
+  sonde_layout_arena_t *const arena = set.arena;
+  const auto from = [&](const char *text) {
+    sonde_encoding_t *encoding = nullptr;
+    check(encodings.parse(text, std::char_traits<char>::length(text), nullptr, 0, &encoding));
+    const uint64_t shape[] = {128, 128};
+    const sonde_layout_t *layout = nullptr;
+    check(encodings.layout(arena, encoding, shape, 2, &layout));
+    check(encodings.release(encoding));
+    return layout;
+  };
+  const auto *const blocked =
+      from("#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>");
+  const auto *const mma =
+      from("#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>");
+  const auto in_arena = [arena](auto once) {
+    return [arena, once] {
+      uint64_t mark[2];
+      layouts.mark(arena, mark);
+      once();
+      layouts.release(arena, mark);
+    };
+  };
+  bench.run("plan blocked to mma, 128x128 f16", 37600, 20, in_arena([=, &plans] {
+              sonde_plan_options_t options{};
+              options.struct_size = sizeof(options);
+              options.bits_per_element = 16;
+              options.most_transpositions = 1;
+              sonde_plan_t plan{};
+              plan.struct_size = sizeof(plan);
+              check(plans.plan(arena, blocked, mma, &options, &plan));
+              keep(plan.kind);
+            }),
+            nullptr, nullptr);
+  bench.run("optimal swizzle blocked to mma, 128x128 f16", 11700, 20, in_arena([=, &plans] {
+              sonde_swizzle_t swizzle{};
+              swizzle.struct_size = sizeof(swizzle);
+              check(plans.swizzle(arena, blocked, mma, 16, 32, &swizzle));
+              keep(swizzle.read_conflicts);
+            }),
+            nullptr, nullptr);
+}
+
 std::string processor() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -379,6 +426,7 @@ int main(int argc, char **argv) {
   std::vector<Row> rows;
   for (const uint32_t bits : {8u, 14u, 20u, 40u}) sets.push_back(make_set(bits));
   for (Set &set : sets) add_rows(set, rows);
+  add_plans(sets[1], rows);
   for (int round = 0; round < rounds; ++round) {
     for (Row &row : rows) {
       time_once(row.c);
