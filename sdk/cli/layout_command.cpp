@@ -23,10 +23,11 @@ Examples:
 }  // namespace
 
 Subcommand add_layout(CLI::App &root) {
-  CLI::App *const app = root.add_subcommand("layout", "Show, convert, plan and check tensor layouts");
+  CLI::App *const app = root.add_subcommand("layout", "Show, convert, plan, check and lint tensor layouts");
   app->footer(kFooter);
   app->require_subcommand(1);
-  const std::vector<Subcommand> subcommands = {add_layout_show(*app), add_layout_lint(*app)};
+  const std::vector<Subcommand> subcommands = {add_layout_show(*app), add_layout_convert(*app), add_layout_plan(*app),
+                                               add_layout_check(*app), add_layout_lint(*app)};
   return {app, [subcommands](const Context &context) {
             for (const Subcommand &subcommand : subcommands) {
               if (subcommand.app->parsed()) return subcommand.run(context);

@@ -17,7 +17,8 @@
 namespace sonde::cli {
 namespace {
 
-constexpr const char *kForms = "an attribute '#ttg...<{...}>', FILE:#alias, JSON '{\"in\": ...}' or @FILE";
+constexpr const char *kForms =
+    "an attribute '#ttg...<{...}>', FILE:#alias, JSON '{\"in\": ...}', CuTe '(4,8):(8,1)' or @FILE";
 
 struct ElementType {
   std::string_view name;
@@ -32,8 +33,6 @@ constexpr std::array kTypes = {
     ElementType{"f16", 16}, ElementType{"bf16", 16},    ElementType{"tf32", 32},  ElementType{"f32", 32},
     ElementType{"f64", 64}, ElementType{"f8E4M3FN", 8}, ElementType{"f8E5M2", 8}, ElementType{"ptr", 64},
 };
-
-std::string short_name(const std::string &name) { return name.size() <= 60 ? name : name.substr(0, 57) + "..."; }
 
 // Names of the aliases of a module, for messages.
 std::string alias_list(const std::vector<FoundEncoding> &found) {
@@ -57,9 +56,41 @@ Encoding encoding_of_alias(const Host &host, const std::string &module, const st
   throw CommandError(kUsage, fmt::format("{} has no layout {}; it has {}", path, alias, alias_list(found)));
 }
 
+bool fits(const LayoutArena &arena, const Encoding &encoding, const std::vector<uint64_t> &shape) {
+  try {
+    encoding.layout(arena, shape);
+    return true;
+  } catch (const Failure &) {
+    return false;
+  }
+}
+
+// The size that all elements of a layout have in a module; 0 where they differ.
+uint32_t agreed_bits(const std::vector<UsedShape> &used) {
+  uint32_t bits = used.empty() ? 0 : used.front().bits;
+  for (const UsedShape &one : used) {
+    if (one.bits != bits) bits = 0;
+  }
+  return bits;
+}
+
+// Some attributes of memories say their element's size.
+uint32_t bits_in(const std::string &attribute) {
+  constexpr std::string_view kField = "elementBitWidth = ";
+  const size_t place = attribute.find(kField);
+  uint32_t bits = 0;
+  if (place != std::string::npos) {
+    std::from_chars(attribute.data() + place + kField.size(), attribute.data() + attribute.size(), bits);
+  }
+  return bits;
+}
+
 NamedLayout shaped(const LayoutArena &arena, const std::string &name, const Encoding &encoding,
                    const std::vector<uint64_t> &shape, uint32_t bits) {
-  return about(name, [&] { return NamedLayout{encoding.text(), encoding, encoding.layout(arena, shape), bits}; });
+  return about(name, [&] {
+    const std::string text = encoding.text();
+    return NamedLayout{text, encoding, encoding.layout(arena, shape), bits != 0 ? bits : bits_in(text)};
+  });
 }
 
 NamedLayout from_module(const LayoutArena &arena, const std::string &path, const std::string &alias,
@@ -68,7 +99,7 @@ NamedLayout from_module(const LayoutArena &arena, const std::string &path, const
   const Encoding encoding = encoding_of_alias(arena.host(), module, path, alias);
   std::vector<uint64_t> shape = flags.shape_sizes();
   uint32_t bits = flags.element_bits();
-  std::vector<UsedShape> used = shapes_of(module, alias);
+  std::vector<UsedShape> used = shapes_of(arena, module, alias, encoding);
   if (shape.empty()) {
     std::vector<std::vector<uint64_t>> shapes;
     for (const UsedShape &one : used) {
@@ -84,15 +115,52 @@ NamedLayout from_module(const LayoutArena &arena, const std::string &path, const
     }
     shape = shapes.front();
   }
-  if (bits == 0) {
-    // The element's size is taken from the module where all tensors of the shape agree.
-    for (const UsedShape &one : used) {
-      if (one.shape != shape) continue;
-      if (bits != 0 && bits != one.bits) return shaped(arena, alias, encoding, shape, 0);
-      bits = one.bits;
-    }
-  }
+  if (bits == 0) bits = agreed_bits(used);
   return shaped(arena, alias, encoding, shape, bits);
+}
+
+// CuTe's text of a memory maps a tensor's coordinates to offsets; a layout of ours goes from the offset to the tensor.
+Layout from_cute(const LayoutArena &arena, const std::string &text, const LayoutFlags &flags) {
+  const Host &host = arena.host();
+  const auto &service =
+      host.service<sonde_cute_service_t>(SONDE_CUTE_SERVICE, SONDE_NEED(sonde_cute_service_t, from_linear));
+  // "Sw<3,4,3> o 0 o (8,8):(8,1)": the shape is that of the last part.
+  const size_t last = text.rfind(" o ");
+  const std::string plain = last == std::string::npos ? text : text.substr(last + 3);
+  const sonde_cute_t *parsed = nullptr;
+  host.check(service.parse(arena.get(), plain.data(), plain.size(), &parsed));
+  sonde_cute_info_t info{};
+  info.struct_size = sizeof(info);
+  host.check(service.info(parsed, &info));
+  std::vector<uint64_t> shape = flags.shape_sizes();
+  if (shape.empty()) {
+    if (info.leaves != std::max<uint32_t>(info.rank, 1)) {
+      throw CommandError(kUsage, text + ": its modes are nested; give the tensor's --shape");
+    }
+    std::vector<int64_t> shapes(info.leaves);
+    std::vector<int64_t> strides(info.leaves);
+    host.check(service.leaves(parsed, shapes.data(), strides.data()));
+    shape.assign(shapes.begin(), shapes.end());
+  }
+  std::vector<sonde_layout_dim_t> ins;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (!std::has_single_bit(shape[i])) {
+      throw CommandError(kUsage,
+                         fmt::format("{}: size {} is no power of two, so it is no linear layout", text, shape[i]));
+    }
+    ins.push_back({arena.dim(fmt::format("dim{}", i)), static_cast<uint8_t>(std::countr_zero(shape[i])), 0, 0});
+  }
+  const auto reach = static_cast<uint64_t>(std::max<int64_t>(info.cosize, 1));
+  const sonde_layout_dim_t offset = {SONDE_DIM_OFFSET, static_cast<uint8_t>(std::bit_width(reach - 1)), 0, 0};
+  const sonde_layout_t *made = nullptr;
+  host.check(
+      service.to_linear(arena.get(), text.c_str(), ins.data(), static_cast<uint32_t>(ins.size()), &offset, 1, &made));
+  const Layout layout(arena, made);
+  if (!layout.is_invertible()) {
+    throw CommandError(kUsage,
+                       text + ": offsets with holes or several elements are no layout from offsets to elements");
+  }
+  return layout.invert();
 }
 
 NamedLayout from_text(const LayoutArena &arena, const std::string &name, std::string_view text,
@@ -123,6 +191,10 @@ NamedLayout from_text(const LayoutArena &arena, const std::string &name, std::st
       throw CommandError(kUsage, fmt::format("{}: give the tensor's --shape, as in --shape 128x64", name));
     }
     return shaped(arena, name, encoding, shape, flags.element_bits());
+  }
+  if (body.starts_with('(') || body.starts_with("Sw<") || (!body.empty() && body[0] >= '0' && body[0] <= '9')) {
+    return NamedLayout{body, std::nullopt, about(name, [&] { return from_cute(arena, body, flags); }),
+                       flags.element_bits()};
   }
   throw CommandError(kUsage, fmt::format("\"{}\" names no layout; a layout is {}", name, kForms));
 }
@@ -194,17 +266,23 @@ std::optional<std::pair<std::string, std::string>> module_and_alias(const std::s
   return std::pair{name.substr(0, colon), name.substr(colon + 1)};
 }
 
-std::vector<UsedShape> shapes_of(std::string_view module, std::string_view encoding) {
+std::vector<UsedShape> shapes_of(const LayoutArena &arena, std::string_view module, std::string_view alias,
+                                 const Encoding &encoding) {
   namespace ttgir = toolkit::ttgir;
   ttgir::Error error;
   const std::optional<ttgir::Module> read = ttgir::Module::read(module, &error);
   std::vector<UsedShape> used;
   if (!read) return used;
   for (const ttgir::Type &type : read->types()) {
-    if (type.encoding != encoding || !type.is_static() || type.shape.empty()) continue;
-    UsedShape one{{}, std::string(type.element), type.element_bits};
-    if (one.element == "i1") one.bits = 8;
-    for (const int64_t size : type.shape) one.shape.push_back(static_cast<uint64_t>(size));
+    if (type.encoding != alias || !type.is_static() || type.shape.empty()) continue;
+    UsedShape one{{}, type.element == "i1" ? 8 : type.element_bits};
+    // A part of a buffer lies as the whole does.
+    for (const int64_t size : type.allocation.empty() ? type.shape : type.allocation) {
+      one.shape.push_back(static_cast<uint64_t>(size));
+    }
+    if (type.kind == ttgir::TypeKind::kMemory && one.shape.size() > 1 && !fits(arena, encoding, one.shape)) {
+      one.shape.erase(one.shape.begin());
+    }
     if (std::find(used.begin(), used.end(), one) == used.end()) used.push_back(std::move(one));
   }
   return used;
@@ -241,6 +319,8 @@ void write_output(const std::string &path, std::string_view text) {
   std::filesystem::remove(partial, ignored);
   throw CommandError(kInput, fmt::format("cannot write {}: {}", path, reason.message()));
 }
+
+std::string short_name(const std::string &name) { return name.size() <= 60 ? name : name.substr(0, 57) + "..."; }
 
 int layout_exit_code(sonde_status status) {
   switch (status) {

@@ -40,17 +40,17 @@ std::optional<Encoding> read_encoding(const Host &host, const std::string &name)
 // FILE and #alias of "FILE:#alias"; nothing for other names.
 std::optional<std::pair<std::string, std::string>> module_and_alias(const std::string &name);
 
-// A tensor of a module whose type names an encoding.
+// A shape that a module's tensors and buffers have.
 struct UsedShape {
   std::vector<uint64_t> shape;
-  std::string element;
-  uint32_t bits = 0;  // 0: unknown
+  uint32_t bits = 0;  // of an element; 0: unknown
 
   bool operator==(const UsedShape &) const = default;
 };
-// Distinct shapes that tensors and buffers with this encoding (an alias or an attribute as written) have, in order.
-// Empty where the module cannot be read or uses none.
-std::vector<UsedShape> shapes_of(std::string_view module, std::string_view encoding);
+// Distinct shapes of the types that name `alias`, in order; of a buffer of several stages that of a stage. Empty where
+// the module cannot be read or uses none.
+std::vector<UsedShape> shapes_of(const LayoutArena &arena, std::string_view module, std::string_view alias,
+                                 const Encoding &encoding);
 
 // The whole of a file; CommandError kInput.
 std::string read_file(const std::string &path);
@@ -80,6 +80,8 @@ auto about_file(const std::string &path, Body &&body) {
   }
 }
 
+// A name that fits into a message.
+std::string short_name(const std::string &name);
 std::string shape_text(const std::vector<uint64_t> &shape);  // "128x64"
 
 }  // namespace sonde::cli

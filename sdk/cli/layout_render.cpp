@@ -34,6 +34,17 @@ std::string legend(const Drawing &drawing, TerminalColors colors) {
   return text + "\n";
 }
 
+// Dims that tell holders apart and that neither the cells nor the colours say.
+std::string unsaid(const Drawing &drawing, bool is_colored) {
+  std::vector<std::string> names;
+  const std::string said = ":" + drawing.label_form + ":";
+  for (const NamedDim &dim : drawing.facts.ins) {
+    if (dim.bits == 0 || said.find(":" + dim.name + ":") != std::string::npos) continue;
+    if (!is_colored || dim.name != drawing.color_name) names.push_back(dim.name);
+  }
+  return names.empty() ? "" : fmt::format("; not said: {} (--by all says it)", fmt::join(names, ", "));
+}
+
 }  // namespace
 
 std::string owner_text(const Drawing &drawing, const DrawnCell &cell) {
@@ -46,9 +57,10 @@ std::string owner_text(const Drawing &drawing, const DrawnCell &cell) {
 
 std::string grid_text(const Drawing &drawing, TerminalColors colors) {
   const bool is_colored = colors != TerminalColors::kNone && !drawing.color_name.empty();
-  std::string text = fmt::format("cells: {}{}{}\n", drawing.label_form.empty() ? "0" : drawing.label_form,
+  std::string text = fmt::format("cells: {}{}{}{}\n", drawing.label_form.empty() ? "0" : drawing.label_form,
                                  is_colored ? ", coloured by " + drawing.color_name : "",
-                                 drawing.facts.copies > 1 ? ", of the least of those who hold the element" : "");
+                                 drawing.facts.copies > 1 ? ", of the least of those who hold the element" : "",
+                                 unsaid(drawing, is_colored));
   size_t width = fmt::formatted_size("{}", drawing.columns.end - 1);
   for (const DrawnSlice &slice : drawing.drawn) {
     for (const DrawnCell &cell : slice.cells) width = std::max(width, cell.label.size());

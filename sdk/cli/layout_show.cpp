@@ -62,7 +62,8 @@ void fit_text(const Flags &flags, DrawingOptions &drawing) {
 std::string heading(const NamedLayout &named, const Drawing &drawing) {
   std::string text = named.title + "\n" + facts_text(drawing.facts);
   if (named.element_bits != 0) text += fmt::format("element     {} bits\n", named.element_bits);
-  return text + "\n" + named.layout.print() + "\n";
+  // Triton's text begins with an empty line.
+  return text + named.layout.print() + "\n";
 }
 
 int show(const Context &context, const Flags &flags) {
