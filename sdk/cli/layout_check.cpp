@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/layout_command.h"
 #include "cli/layout_facts.h"
@@ -80,7 +81,9 @@ void check_module(const LayoutArena &arena, const std::string &path, const std::
                   std::vector<Verdict> &verdicts) {
   const std::vector<FoundEncoding> found = Encoding::scan(arena.host(), module);
   if (found.empty()) verdicts.push_back({path, "", "", "no layouts in it"});
+  std::set<std::string> seen;  // attributes that stand in place are often the same
   for (const FoundEncoding &one : found) {
+    if (one.alias.empty() && one.error.empty() && !seen.insert(one.text).second) continue;
     Verdict verdict{path + ":" + (one.alias.empty() ? "#..." : "#" + one.alias), place_in(module, one.offset), "", ""};
     if (!one.error.empty()) {
       verdict.problem = one.error;

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <sonde/sonde.hpp>
 
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -53,6 +55,73 @@ TEST_F(CppLayouts, SurviveTheirArenasMove) {
   const Layout tile = first.identity(8, "in", "out");
   const sonde::LayoutArena second = std::move(first);
   EXPECT_EQ(tile.invert()(5), 5u);
+}
+
+TEST_F(CppLayouts, ComeFromEncodings) {
+  // 2 elements a thread along dim1, 8 lanes by 4, rows past 8 repeat in registers:
+  // register 1 -> (0, 1), 2 -> (8, 0); lane 1 -> (0, 2), 2 -> (0, 4), 4 -> (1, 0), 8 -> (2, 0), 16 -> (4, 0).
+  const auto blocked = sonde::Encoding::parse(
+      host, "#ttg.blocked<{sizePerThread = [1, 2], threadsPerWarp = [8, 4], warpsPerCTA = [1, 1], order = [1, 0]}>");
+  EXPECT_EQ(blocked.kind(), "blocked");
+  EXPECT_EQ(blocked.space(), SONDE_ENCODING_REGISTERS);
+  EXPECT_EQ(sonde::Encoding::parse(host, blocked.text()).text(), blocked.text());
+  const Layout layout = blocked.layout(arena, {16, 8});
+  EXPECT_EQ(layout.apply({3, 21, 0, 0}), (std::vector<uint64_t>{8 + 4 + 1, 1 + 2}));
+  EXPECT_TRUE(layout.is_permutation());
+  EXPECT_EQ(layout.contiguous_per_thread(), (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(layout.elements_per_thread(), (std::pair<uint64_t, uint64_t>{4, 4}));
+  // Half the rows: lane 16 and register 2 hold copies.
+  EXPECT_EQ(blocked.layout(arena, {4, 8}).free_masks(), (std::vector<uint64_t>{0, 16, 0, 0}));
+  EXPECT_THROW(sonde::Encoding::parse(host, "#ttg.blocked<{"), sonde::Failure);
+}
+
+TEST_F(CppLayouts, EncodingsComeFromModulesAndParameters) {
+  const std::string module =
+      "#a = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>\n"
+      "#b = #ttg.blocked<{sizePerThread = [1}>\n";
+  const std::vector<sonde::FoundEncoding> found = sonde::Encoding::scan(host, module);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].alias, "a");
+  EXPECT_EQ(found[0].offset, 5u);
+  EXPECT_EQ(found[0].error, "");
+  EXPECT_EQ(found[1].text, "");
+  EXPECT_NE(found[1].error, "");
+  EXPECT_EQ(sonde::Encoding::parse(host, "#a", module).text(), found[0].text);
+  const uint64_t one[] = {1};
+  const uint64_t lanes[] = {32};
+  const uint64_t warps[] = {4};
+  const uint64_t order[] = {0};
+  const auto made = sonde::Encoding::make(host, "blocked",
+                                          {{"sizePerThread", one, 1, 1, 0, 0},
+                                           {"threadsPerWarp", lanes, 1, 1, 0, 0},
+                                           {"warpsPerCTA", warps, 1, 1, 0, 0},
+                                           {"order", order, 1, 1, 0, 0}});
+  EXPECT_EQ(made.text(), found[0].text);
+}
+
+TEST_F(CppLayouts, ArePlannedBetween) {
+  // A transposition of one register bit with one lane bit.
+  const std::vector<std::string> outs = {"dim0"};
+  const Layout source =
+      arena.layout({{"register", {{1}}}, {"lane", {{2}, {4}, {8}, {16}, {32}}}, {"warp", {{64}}}}, outs);
+  const Layout swapped =
+      arena.layout({{"register", {{2}}}, {"lane", {{1}, {4}, {8}, {16}, {32}}}, {"warp", {{64}}}}, outs);
+  EXPECT_EQ(sonde::Plan::make(arena, source, source, {}).kind, SONDE_PLAN_NOTHING);
+  const sonde::Plan shuffles = sonde::Plan::make(arena, source, swapped, {});
+  EXPECT_EQ(shuffles.kind, SONDE_PLAN_SHUFFLES);
+  EXPECT_GT(shuffles.shuffles, 0u);
+  EXPECT_FALSE(shuffles.memory_layout().has_value());
+  // Who wants register 1 of lane 0 finds it in lane 1.
+  ASSERT_TRUE(shuffles.conversion_layout().has_value());
+  EXPECT_EQ(shuffles.conversion_layout()->apply({1, 0, 0, 0}), (std::vector<uint64_t>{0, 1, 0, 0}));
+  sonde::PlanOptions options;
+  options.only_memory = true;
+  const sonde::Plan memory = sonde::Plan::make(arena, source, swapped, options);
+  EXPECT_EQ(memory.kind, SONDE_PLAN_SHARED_MEMORY);
+  ASSERT_TRUE(memory.memory_layout().has_value());
+  EXPECT_EQ(memory.shared_bytes, 128u * 4);
+  // Values are the elements' numbers, so each place of the destination receives what its layout says.
+  EXPECT_EQ(sonde::Plan::execute(arena, source, swapped, options, source.table(0, 128)), swapped.table(0, 128));
 }
 
 }  // namespace
