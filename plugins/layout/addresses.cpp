@@ -37,6 +37,12 @@ uint64_t divisor_at(const DimFact &dim, uint64_t group, uint64_t unit) {
 // What divides every element along the dim.
 uint64_t divisor_of_all(const DimFact &dim, uint64_t unit) { return divisor_at(dim, 1, unit); }
 
+// The same shape.
+bool is_alike(const Fact &a, const Fact &b) {
+  return std::equal(a.dims.begin(), a.dims.end(), b.dims.begin(), b.dims.end(),
+                    [](const DimFact &mine, const DimFact &theirs) { return mine.size == theirs.size; });
+}
+
 bool is_pure_elementwise(std::string_view name) { return name.starts_with("arith.") || name.starts_with("math."); }
 
 DimFact fixed(uint64_t size, uint64_t divisibility) {
@@ -94,7 +100,7 @@ Fact Addresses::unknown_of(uint32_t value, uint32_t lost_at) const {
   const ir::Type *const type = module_.type_of(value);
   fact.lost_at = lost_at;
   if (type == nullptr) {
-    fact.dims.push_back(fixed(1, 1));
+    fact.dims.emplace_back().size = 0;  // as no other value has
     return fact;
   }
   if (type->pointee_bits != 0) fact.unit = std::max(1u, type->pointee_bits / 8);
@@ -336,13 +342,13 @@ Fact Addresses::result_of(const ir::Operation &operation) {
   }
   if (name == "tt.load") {
     // Equal addresses give equal values.
-    if (first.dims.size() == fact.dims.size()) {
+    if (is_alike(first, fact)) {
       for (size_t i = 0; i < fact.dims.size(); ++i) {
         fact.dims[i].constancy = first.dims[i].constancy;
         if (first.dims[i].stride && *first.dims[i].stride == 0) fact.dims[i].stride = 0;
         for (size_t other = 1; other < operands.size(); ++other) {
           const Fact &mask = facts_[operands[other]];
-          if (mask.dims.size() != fact.dims.size()) continue;
+          if (!is_alike(mask, fact)) continue;
           fact.dims[i].constancy = common(fact.dims[i].constancy, mask.dims[i].constancy);
           if (!mask.dims[i].stride || *mask.dims[i].stride != 0) {
             fact.dims[i].stride = fact.dims[i].size == 1 ? std::optional<int64_t>(0) : std::nullopt;
@@ -361,7 +367,8 @@ Fact Addresses::arithmetic(const ir::Operation &operation, Fact fact) const {
   const std::string_view name = operation.name;
   const size_t rank = fact.dims.size();
   for (const uint32_t operand : operands) {
-    if (facts_[operand].dims.size() != rank) return fact;  // such as a scalar condition of a tensor's select
+    // Such as a scalar condition of a tensor's select.
+    if (!is_alike(facts_[operand], fact)) return fact;
   }
   const Fact &a = facts_[operands[0]];
   // What any function of the elements keeps: equal inputs give equal outputs.
@@ -413,6 +420,17 @@ Fact Addresses::arithmetic(const ir::Operation &operation, Fact fact) const {
     }
     if (name != "tt.addptr") {
       fact.constant = both(a.constant, b.constant, name == "arith.subi" ? subtract_overflows : add_overflows);
+    }
+    fact.lost_at = lost_at;
+    return fact;
+  }
+  if (name == "arith.shli" && b.constant && *b.constant >= 0 && *b.constant < 40) {
+    const uint64_t factor = uint64_t{1} << *b.constant;
+    for (size_t i = 0; i < rank; ++i) {
+      fact.dims[i].divisibility = times(divisor_of_all(a.dims[i], 1), factor);
+      if (!fact.dims[i].stride) {
+        fact.dims[i].stride = both(a.dims[i].stride, static_cast<int64_t>(factor), multiply_overflows);
+      }
     }
     fact.lost_at = lost_at;
     return fact;

@@ -74,6 +74,7 @@ void publish_sites(const Lint &lint, const Host &host, sonde_session_t *session)
       .text("destination", "encoding of the destination, as written", kHidden)
       .text("plan", "how the data moves")
       .text("reason", "why there is no plan", kHidden)
+      .text("unjudged", "rules that could not be looked at here, with the reason", kHidden)
       .text("instruction", "that moves it; store, load for conversions through shared memory", kHidden)
       .u64("shared", "bytes", "shared memory of a block that is used")
       .u64("store_conflicts", "wavefronts", "lost to bank conflicts by one warp's stores to shared memory")
@@ -95,6 +96,10 @@ void publish_sites(const Lint &lint, const Host &host, sonde_session_t *session)
   for (const FileResult &file : lint.files()) {
     for (const Site &site : file.sites) {
       const std::optional<uint64_t> line = site.line == 0 ? std::nullopt : std::optional<uint64_t>(site.line);
+      std::string unjudged;
+      for (const Unseen &unseen : site.unseen) {
+        unjudged += (unjudged.empty() ? "" : "; ") + unseen.rule + ": " + unseen.reason;
+      }
       table.row({site.path,
                  site.ir_line,
                  site.kernel,
@@ -107,6 +112,7 @@ void publish_sites(const Lint &lint, const Host &host, sonde_session_t *session)
                  site.destination,
                  site.plan,
                  site.reason,
+                 unjudged,
                  site.instruction,
                  site.shared_bytes,
                  site.store_conflicts,
