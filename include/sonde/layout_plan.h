@@ -1,7 +1,8 @@
 // Service sonde.layout_plan/1: how the data of one register layout gets into another, and what accesses cost.
 //
 // Register layouts map (register, lane, warp, block) to one tensor. Plans follow section 5.4 of Linear Layouts and
-// Triton's rules for instructions. Counts say of what they are. Errors and [arena] as in layout.h.
+// Triton's rules for instructions. Counts say of what they are. Layouts of up to 62 bits a side; errors and [arena] as in
+// layout.h.
 #ifndef SONDE_LAYOUT_PLAN_H
 #define SONDE_LAYOUT_PLAN_H
 

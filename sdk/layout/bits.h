@@ -13,6 +13,9 @@ __extension__ typedef unsigned __int128 UInt128;
 // The lowest `bits` bits set; bits <= 64.
 constexpr uint64_t low_mask(uint32_t bits) { return bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }
 
+// 2^bits, and UINT64_MAX for 2^64.
+constexpr uint64_t power_of_two(uint32_t bits) { return bits < 64 ? uint64_t{1} << bits : ~uint64_t{0}; }
+
 constexpr bool is_power_of_two(uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
 
 // Of a value that is not 0.

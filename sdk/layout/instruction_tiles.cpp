@@ -69,7 +69,7 @@ void order_registers(const uint8_t *first, uint32_t moved, uint32_t bits, Shared
   }
   out.register_bits = static_cast<uint8_t>(bits);
   out.moved = static_cast<uint8_t>(moved);
-  out.instructions = uint64_t{1} << (bits - moved);
+  out.instructions = power_of_two(bits - moved);
 }
 
 // The address layout with the map's columns for all bits but the lane's, which are given.

@@ -72,6 +72,10 @@ uint64_t hash_text(std::string_view text) {
   return hash;
 }
 
+std::string size_text(uint32_t bits) {
+  return bits < 64 ? std::to_string(uint64_t{1} << bits) : "18446744073709551616";
+}
+
 bool same_names(std::span<const Dim> a, std::span<const Dim> b, bool with_sizes) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -361,7 +365,7 @@ std::string describe(std::span<const Dim> side) {
   for (const Dim &dim : side) {
     if (text.size() > 1) text += ", ";
     text += dim_text(dim.name);
-    text += dim.bits < 64 ? " (size " + std::to_string(uint64_t{1} << dim.bits) + ")" : " (size 18446744073709551616)";
+    text += " (size " + size_text(dim.bits) + ")";
   }
   return text + "]";
 }
@@ -383,7 +387,7 @@ std::string to_string(const Layout &layout) {
     for (size_t i = 0; i < layout.outs().size(); ++i) {
       if (i != 0) text += ", ";
       const Dim &out = layout.outs()[i];
-      text += std::string(dim_text(out.name)) + " (size " + std::to_string(uint64_t{1} << out.bits) + ")";
+      text += std::string(dim_text(out.name)) + " (size " + size_text(out.bits) + ")";
     }
     return text + "])";
   }

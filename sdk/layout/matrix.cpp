@@ -69,7 +69,7 @@ uint32_t intersection_basis(std::span<const uint64_t> a, std::span<const uint64_
     if (of_both.solve(basis_b[i], combination)) {
       // basis_b[i] = (some of a) + (some of the earlier b's outside a): those b's together with it lie in span(a).
       uint64_t vector = basis_b[i];
-      for (uint64_t rest = combination >> rank_a; rank_a < 64 && rest != 0; rest &= rest - 1) {
+      for (uint64_t rest = rank_a < 64 ? combination >> rank_a : 0; rest != 0; rest &= rest - 1) {
         vector ^= independent_b[lowest_bit(rest)];
       }
       out[count++] = vector;

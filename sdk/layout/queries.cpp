@@ -109,7 +109,7 @@ uint64_t consecutive_in_out(const Layout &layout) {
     const uint64_t rest = column_mask(layout, low_mask(layout.in_bits()) & ~low_mask(bits)) | layout.offset();
     if ((rest & low_mask(bits)) == 0) best = bits;
   }
-  return uint64_t{1} << best;
+  return power_of_two(best);
 }
 
 uint64_t contiguous_along(const Layout &layout, DimName name) {
@@ -119,7 +119,7 @@ uint64_t contiguous_along(const Layout &layout, DimName name) {
   for (const uint64_t column : layout.columns()) reached.add(out->of(column));
   uint32_t bits = 0;
   while (bits < out->bits && reached.contains(uint64_t{1} << bits)) ++bits;
-  return bits >= 64 ? UINT64_MAX : uint64_t{1} << bits;
+  return power_of_two(bits);
 }
 
 uint64_t output_basis_mask(const Layout &layout, std::span<const DimName> ins, DimName name) {
@@ -186,7 +186,7 @@ std::vector<uint64_t> bases_per_dim(const Layout &layout, DimName name, bool ski
     } else if (skips_broadcasts) {
       continue;
     }
-    sizes[last] *= 2;
+    sizes[last] = sizes[last] > UINT64_MAX / 2 ? UINT64_MAX : sizes[last] * 2;
   }
   return sizes;
 }
@@ -220,19 +220,19 @@ std::vector<uint64_t> contiguous_per_thread(const Layout &layout) {
       if (std::find(columns.begin(), columns.end(), out.at(uint64_t{1} << bits)) == columns.end()) break;
       ++bits;
     }
-    runs.push_back(uint64_t{1} << bits);
+    runs.push_back(power_of_two(bits));
   }
   return runs;
 }
 
 uint64_t elements_per_thread(const Layout &layout) {
   const Dim *const in = layout.find_in(dim::kRegister);
-  return in == nullptr ? 1 : uint64_t{1} << in->bits;
+  return in == nullptr ? 1 : power_of_two(in->bits);
 }
 
 uint64_t unique_elements_per_thread(const Layout &layout) {
   const Dim *const in = layout.find_in(dim::kRegister);
-  return in == nullptr ? 1 : uint64_t{1} << rank_of(layout.columns_of(*in));
+  return in == nullptr ? 1 : power_of_two(rank_of(layout.columns_of(*in)));
 }
 
 }  // namespace sonde::layout

@@ -118,7 +118,7 @@ const Layout *from_json(Arena &arena, std::string_view text) {
   Json json;
   try {
     json = Json::parse(text.begin(), text.end());
-  } catch (const Json::parse_error &error) {
+  } catch (const Json::exception &error) {  // also numbers past what any type holds
     return parse_error(arena, "not JSON: " + std::string(error.what()));
   }
   if (!json.is_object() || !json.contains("in") || !json.contains("out") || !json["in"].is_array() ||

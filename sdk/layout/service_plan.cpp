@@ -32,6 +32,20 @@ void give_struct(T value, T *out) {
   std::memcpy(out, &value, std::min<size_t>(size, sizeof(T)));
 }
 
+// Counts of elements and instructions are 64-bit numbers: 2^62 is the most that any of them may reach.
+constexpr uint32_t kMostPlanBits = 62;
+
+template <typename... Layouts>
+bool are_small(Layouts... layouts) {
+  return ((inside(layouts)->in_bits() <= kMostPlanBits && inside(layouts)->out_bits() <= kMostPlanBits) && ...);
+}
+
+sonde_status refuse_large(const char *function) noexcept {
+  return guarded([&] {
+    return refuse(SONDE_E_UNSUPPORTED, std::string(function) + ": a side of a layout has more than 62 bits");
+  });
+}
+
 // Runs a body with the arena; what a failure had made so far is given back.
 template <typename Body>
 sonde_status in_arena(ArenaHandle arena, Body &&body) noexcept {
@@ -102,6 +116,7 @@ sonde_status make_plan(ArenaHandle arena, LayoutIn source, LayoutIn destination,
       !read_options(given, options)) {
     return refuse_handles("layout_plan.plan");
   }
+  if (!are_small(source, destination)) return refuse_large("layout_plan.plan");
   return in_arena(arena, [&](Arena &own) {
     const Plan *const plan = plan_conversion(own, *inside(source), *inside(destination), options);
     if (plan == nullptr) return false;
@@ -117,6 +132,7 @@ sonde_status execute_plan(ArenaHandle arena, LayoutIn source, LayoutIn destinati
       values == nullptr || out == nullptr) {
     return refuse_handles("layout_plan.execute");
   }
+  if (!are_small(source, destination)) return refuse_large("layout_plan.execute");
   return guarded([&] {
     Arena &own = inside(arena);
     const Arena::Mark mark = own.mark();
@@ -146,6 +162,7 @@ sonde_status find_swizzle(ArenaHandle arena, LayoutIn source, LayoutIn destinati
   if (arena == nullptr || !is_layout(source) || !is_layout(destination) || !has_room(out)) {
     return refuse_handles("layout_plan.swizzle");
   }
+  if (!are_small(source, destination)) return refuse_large("layout_plan.swizzle");
   return in_arena(arena, [&](Arena &own) {
     SwizzleOptions options;
     options.bits_per_element = bits_per_element;
@@ -160,6 +177,7 @@ sonde_status find_swizzle(ArenaHandle arena, LayoutIn source, LayoutIn destinati
 sonde_status find_bank_access(ArenaHandle arena, LayoutIn map, sonde_dim_t offset, uint32_t bits_per_element,
                               uint32_t banks, uint32_t simulate, sonde_bank_access_t *out) noexcept {
   if (arena == nullptr || !is_layout(map) || !has_room(out)) return refuse_handles("layout_plan.bank_access");
+  if (!are_small(map)) return refuse_large("layout_plan.bank_access");
   return in_arena(arena, [&](Arena &own) {
     SharedMemory memory;
     if (banks != 0) memory.banks = banks;
@@ -180,6 +198,7 @@ sonde_status find_coalescing(ArenaHandle arena, LayoutIn layout, const uint32_t 
   if (arena == nullptr || !is_layout(layout) || order == nullptr || rank > kMaxDims || !has_room(out)) {
     return refuse_handles("layout_plan.coalescing");
   }
+  if (!are_small(layout)) return refuse_large("layout_plan.coalescing");
   return in_arena(arena, [&](Arena &own) {
     const Layout *const offsets = memory_offsets(own, *inside(layout), {order, rank});
     GlobalMemory memory;
@@ -198,6 +217,7 @@ sonde_status find_vector_width(ArenaHandle arena, LayoutIn layout, const uint32_
   if (arena == nullptr || !is_layout(layout) || order == nullptr || rank > kMaxDims || elements == nullptr) {
     return refuse_handles("layout_plan.vector_width");
   }
+  if (!are_small(layout)) return refuse_large("layout_plan.vector_width");
   if (!is_power_of_two(bits_per_element) || bits_per_element > 128) {
     return refuse(SONDE_E_INVALID, "layout_plan.vector_width: an element has a power of two of 1 to 128 bits");
   }
@@ -217,6 +237,7 @@ sonde_status find_owners(ArenaHandle arena, LayoutIn layout, const uint64_t *ind
       (owners == nullptr && capacity != 0)) {
     return refuse_handles("layout_plan.owners");
   }
+  if (!are_small(layout)) return refuse_large("layout_plan.owners");
   return in_arena(arena, [&](Arena &own) {
     std::vector<Owner> all;
     if (!owners_of(own, *inside(layout), {index, inside(layout)->outs().size()}, all)) return false;
@@ -234,6 +255,7 @@ sonde_status find_gather(ArenaHandle arena, LayoutIn source, LayoutIn index, son
   if (arena == nullptr || !is_layout(source) || !is_layout(index) || is_warp_local == nullptr) {
     return refuse_handles("layout_plan.gather");
   }
+  if (!are_small(source, index)) return refuse_large("layout_plan.gather");
   return guarded([&] {
     Arena &own = inside(arena);
     const Arena::Mark mark = own.mark();
@@ -255,6 +277,7 @@ sonde_status find_dot_shuffle(ArenaHandle arena, const sonde_dot_operand_t *narr
       !is_layout(wide->layout) || !has_room(out)) {
     return refuse_handles("layout_plan.dot_shuffle");
   }
+  if (!are_small(narrow->layout, wide->layout)) return refuse_large("layout_plan.dot_shuffle");
   return in_arena(arena, [&](Arena &own) {
     const auto operand = [](const sonde_dot_operand_t &given) {
       return DotOperand{inside(given.layout), given.k, given.bits_per_element};

@@ -368,6 +368,10 @@ const Layout *not_smaller(Arena &arena, const Layout &layout, std::span<const Di
     const DimSize *const wanted = size_in(shape, out.name);
     if (wanted == nullptr) return no_dim(arena, layout.outs(), out.name);
     if (out.bits >= wanted->bits) continue;
+    if (wanted->bits - out.bits >= kMaxBits) {
+      arena.fail(Fault::kUnsupported, "a repetition of 64 bits is too large");
+      return nullptr;
+    }
     const Layout *const repeated =
         make_identity(arena, uint64_t{1} << (wanted->bits - out.bits), layout.ins()[0].name, out.name);
     if (repeated == nullptr) return nullptr;

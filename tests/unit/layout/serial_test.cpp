@@ -26,6 +26,7 @@ TEST_F(Serial, JsonIsWhatTheVectorsUse) {
 TEST_F(Serial, BadJsonSaysWhatIsWrong) {
   expect_parse_error("", "not JSON");
   expect_parse_error("[]", "expected an object");
+  expect_parse_error("33e3333e33", "not JSON");
   expect_parse_error(R"({"in": [], "out": [], "size": 1})", "unknown key");
   expect_parse_error(R"({"in": [], "out": [["x", 3]]})", "power of two");
   expect_parse_error(R"({"in": [], "out": [["x", "2^65"]]})", "power of two");
