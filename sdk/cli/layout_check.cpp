@@ -24,8 +24,8 @@ Examples:
   sonde layout check mma.json '#ttg.slice<{dim = 0, parent = #ttg.blocked<{...}>}>' --shape 128
   sonde layout check --same kernel.ttgir:#linear kernel.ttgir:#mma --shape 64x64
 
-Exit status: 0 everything is right (the same), 1 something is wrong (they differ), 2 the command line is wrong, 3 a file
-is missing.)";
+Exit status: 0 everything is right (the same), 1 something is wrong (they differ), 2 the command line is wrong, 3 a
+file is missing.)";
 
 struct Flags {
   std::vector<std::string> layouts;

@@ -18,6 +18,7 @@ constexpr const char *kExamples = R"(Examples:
   sonde layout plan kernel.ttgir:#blocked kernel.ttgir:#mma --shape 128x64 --type f16
   sonde layout plan '#ttg.blocked<{...}>' '#ttg.dot_op<{...}>' --shape 64x64 --bits 16 --stmatrix --ldmatrix
   sonde layout plan @from.json @to.json --bits 32 --only-memory --format json
+  sonde layout plan kernel.ttgir:#shared kernel.ttgir:#blocked --shape 64x64    loads from a memory that is given
 
 Wavefronts are counted for all instructions of one warp; conflicts are those that a memory without bank conflicts would
 save. Shuffles and selects are instructions on 32 bits, for each thread.)";
@@ -122,8 +123,9 @@ std::string plan_text(const LayoutArena &arena, const NamedLayout &source, const
     }
     text += fmt::format("moves        elements that come from another: {}\n", fmt::join(parts, ", "));
   }
-  text += fmt::format("holders      each element: {} in the source, {} in the destination\n", plan.source_copies,
-                      plan.destination_copies);
+  const auto count = [](uint64_t copies) { return copies == UINT64_MAX ? "2^64" : fmt::format("{}", copies); };
+  text += fmt::format("holders      each element: {} in the source, {} in the destination\n", count(plan.source_copies),
+                      count(plan.destination_copies));
   const bool uses_memory = plan.memory_layout().has_value();
   if (plan.kind == SONDE_PLAN_SHUFFLES) {
     text += fmt::format("shuffles     {} shuffles, {} selects a thread\n", plan.shuffles, plan.selects);
@@ -174,22 +176,91 @@ nlohmann::json plan_json(const LayoutArena &arena, const NamedLayout &source, co
   return result;
 }
 
-void check_registers(const NamedLayout &named, const char *side) {
-  if (!named.encoding || named.encoding->space() == SONDE_ENCODING_REGISTERS) return;
-  throw CommandError(kUsage, fmt::format("the {} {} is a memory; a plan is between two layouts of registers", side,
-                                         short_name(named.title)));
+// One warp's plain accesses of a register layout to a memory that is given.
+struct GivenAccess {
+  bool is_store = false;
+  sonde_bank_access_t banks{};
+};
+
+bool is_memory(const NamedLayout &named) {
+  const sonde_layout_view_t view = named.layout.view();
+  return std::any_of(view.ins, view.ins + view.in_count,
+                     [](const sonde_layout_dim_t &in) { return in.name == SONDE_DIM_OFFSET; });
+}
+
+GivenAccess access_of(const LayoutArena &arena, const NamedLayout &source, const NamedLayout &destination,
+                      const PlanOptions &options) {
+  GivenAccess access;
+  access.is_store = is_memory(destination);
+  const NamedLayout &memory = access.is_store ? destination : source;
+  const NamedLayout &registers = access.is_store ? source : destination;
+  if (memory.encoding && memory.encoding->kind().starts_with("padded")) {
+    throw CommandError(kUsage, fmt::format("{}: bank conflicts of padded memory are not counted here; `sonde layout "
+                                           "show --by bank` shows its banks",
+                                           short_name(memory.title)));
+  }
+  const auto &service = arena.host().service<sonde_layout_plan_service_t>();
+  access.banks.struct_size = sizeof(access.banks);
+  // (register, lane, ...) -> tensor -> (offset, ...).
+  const Layout map = registers.layout.compose(memory.layout.pseudoinvert());
+  arena.host().check(service.bank_access(arena.get(), map.get(), SONDE_DIM_OFFSET, options.bits_per_element,
+                                         options.banks == 0 ? 32 : options.banks, 0, &access.banks));
+  return access;
+}
+
+std::string given_text(const NamedLayout &source, const NamedLayout &destination, const GivenAccess &access,
+                       const PlanOptions &options) {
+  const sonde_bank_access_t &banks = access.banks;
+  return fmt::format("from         {}\nto           {}\nelement      {} bits\n\n", source.title, destination.title,
+                     options.bits_per_element) +
+         fmt::format("plan         {} given memory, without matrix instructions\n",
+                     access.is_store ? "stores to a" : "loads from a") +
+         access_text(access.is_store ? "store" : "load",
+                     {SONDE_INSTRUCTION_VECTOR, banks.access_bits, banks.instructions, banks.total, banks.conflicts},
+                     access.is_store) +
+         fmt::format("each         {} wavefronts, of which {} are needed\n", banks.wavefronts, banks.phases);
+}
+
+nlohmann::json given_json(const NamedLayout &source, const NamedLayout &destination, const GivenAccess &access,
+                          const PlanOptions &options) {
+  const sonde_bank_access_t &banks = access.banks;
+  return {{"source", source.title},
+          {"destination", destination.title},
+          {"element_bits", options.bits_per_element},
+          {"kind", access.is_store ? "stores to a given memory" : "loads from a given memory"},
+          {access.is_store ? "store" : "load",
+           access_json({SONDE_INSTRUCTION_VECTOR, banks.access_bits, banks.instructions, banks.total, banks.conflicts},
+                       access.is_store)}};
+}
+
+// Refuses what holds its data neither in registers nor, on one side, in shared memory.
+void check_sides(const NamedLayout &source, const NamedLayout &destination) {
+  for (const NamedLayout *named : {&source, &destination}) {
+    if (named->encoding && named->encoding->space() == SONDE_ENCODING_TENSOR_MEMORY) {
+      throw CommandError(kUsage,
+                         short_name(named->title) + " is tensor memory; plans are of registers and shared memory");
+    }
+  }
+  if (is_memory(source) && is_memory(destination)) {
+    throw CommandError(kUsage, "both sides are memories; one of them has to be a layout of registers");
+  }
 }
 
 int plan(const Context &context, const Flags &flags) {
   const LayoutArena arena(context.host);
   const NamedLayout source = read_layout(arena, flags.source, flags.named);
   const NamedLayout destination = read_layout(arena, flags.destination, flags.named);
-  check_registers(source, "source");
-  check_registers(destination, "destination");
+  check_sides(source, destination);
   PlanOptions options = flags.options;
   options.bits_per_element = source.element_bits != 0 ? source.element_bits : destination.element_bits;
   if (options.bits_per_element == 0) {
     throw CommandError(kUsage, "give the element's size: --bits 16 or --type f16");
+  }
+  if (is_memory(source) || is_memory(destination)) {
+    const GivenAccess access = about("plan", [&] { return access_of(arena, source, destination, options); });
+    write_output("", flags.format == "json" ? given_json(source, destination, access, options).dump() + "\n"
+                                            : given_text(source, destination, access, options));
+    return kOk;
   }
   const Plan made = about("plan", [&] { return Plan::make(arena, source.layout, destination.layout, options); });
   if (flags.format == "json") {
@@ -204,7 +275,7 @@ int plan(const Context &context, const Flags &flags) {
 
 Subcommand add_layout_plan(CLI::App &layout) {
   auto flags = std::make_shared<Flags>();
-  CLI::App *const app = layout.add_subcommand("plan", "Plan a conversion between two layouts of registers");
+  CLI::App *const app = layout.add_subcommand("plan", "Plan a conversion between two layouts, and say what it costs");
   app->footer(kExamples);
   app->add_option("SOURCE", flags->source, "Where the data is; `sonde layout --help` says how it is named")->required();
   app->add_option("DESTINATION", flags->destination, "Where it is wanted")->required();

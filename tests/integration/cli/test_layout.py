@@ -31,6 +31,7 @@ TILE = {'register': [(0, 1), (1, 0)], 'lane': [(0, 2), (0, 4), (0, 8), (2, 0), (
 TILE_JSON = json.dumps({'in': [[name, rows] for name, rows in TILE.items()], 'out': [['dim0', 16], ['dim1', 16]]})
 BLOCKED = ('#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>')
 MMA = '#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>'
+PADDED = '#ttg.padded_shared<[32:+4] {order = [1, 0], shape = [4, 32]}>'
 SWIZZLED = '#ttg.swizzled_shared<{vec = 4, perPhase = 1, maxPhase = 4, order = [1, 0]}>'
 
 
@@ -101,7 +102,8 @@ class Naming(Test):
         path = self.folder / 'tile.json'
         path.write_text(TILE_JSON)
         for name in (TILE_JSON, f'@{path}'):
-            self.assertEqual(json.loads(self.good('convert', name, '--to', 'json'))['out'], [['dim0', 16], ['dim1', 16]])
+            self.assertEqual(json.loads(self.good('convert', name, '--to', 'json'))['out'],
+                             [['dim0', 16], ['dim1', 16]])
         attribute = self.folder / 'attribute'
         attribute.write_text(MMA + '\n')
         module = self.folder / 'module.ttgir'
@@ -196,8 +198,7 @@ class Showing(Test):
 
     def test_paddings_move_banks(self):
         # After every 32 elements 4 are left out: offset 32 lies at element 36, of 32 bits in bank 4.
-        cells = grid(self.good('show', '#ttg.padded_shared<[32:+4] {order = [1, 0], shape = [4, 32]}>', '--shape',
-                               '4x32', '--bits', 32))
+        cells = grid(self.good('show', PADDED, '--shape', '4x32', '--bits', 32))
         for (row, column), label in cells.items():
             self.assertEqual(label, f'{32 * row + column}:{(36 * row + column) % 32}')
 
@@ -231,7 +232,8 @@ class Showing(Test):
             self.assertEqual(label, labels[place])
 
     def test_a_layout_of_40_bits_is_drawn_in_part(self):
-        layout = json.dumps({'in': [['lane', [[0, 1 << i] for i in range(20)]]], 'out': [['dim0', 1], ['dim1', 1 << 20]]})
+        layout = json.dumps({'in': [['lane', [[0, 1 << i] for i in range(20)]]],
+                             'out': [['dim0', 1], ['dim1', 1 << 20]]})
         cells = grid(self.good('show', layout, '--columns', '1000000:1000004', '--by', 'lane'))
         self.assertEqual(cells, {(0, 10 ** 6 + i): str(10 ** 6 + i) for i in range(4)})
         wide = json.dumps({'in': [['lane', [[1 << i] for i in range(40)]]], 'out': [['dim0', 1 << 40]]})
@@ -440,8 +442,8 @@ class Converting(Test):
         # Sw<2,2,3> xors offset bits 2 and 3 with bits 5 and 6: with rows of 32 the vector with the row modulo 4.
         for (row, column), label in grid(self.good('show', 'Sw<2,2,3> o 0 o (8,32):(32,1)', '--by', 'offset')).items():
             self.assertEqual(int(label), 32 * row + (column ^ (row % 4) << 2))
-        for text, part in (('(4,8):(16,1)', 'holes'), ('(3,8):(8,1)', 'power of two'), ('(4,(2,4)):(8,(1,2))', '--shape'),
-                           ('(4,8:', 'column 5')):
+        for text, part in (('(4,8):(16,1)', 'holes'), ('(3,8):(8,1)', 'power of two'),
+                           ('(4,(2,4)):(8,(1,2))', '--shape'), ('(4,8:', 'column 5')):
             self.assertIn(part, self.refused(2, 'show', text), text)
 
 
@@ -496,6 +498,22 @@ class Planning(Test):
         self.assertEqual((found['store']['instruction'], found['load']['instruction']), ('st.shared', 'ldmatrix.trans'))
         self.assertEqual((found['store']['conflicts'], found['load']['conflicts']), (0, 0))
 
+    def test_accesses_to_a_given_memory(self):
+        # Lane i holds element i, of 32 bits. Where elements are 64 words apart all 32 lanes meet in one bank: 32
+        # wavefronts where 1 would do. Side by side they meet nowhere.
+        registers = json.dumps({'in': [['register', []], ['lane', [[1 << i, 0] for i in range(5)]]],
+                                'out': [['dim0', 32], ['dim1', 1]]})
+        strided = json.dumps({'in': [['offset', [[0, 0]] * 6 + [[1 << i, 0] for i in range(5)]]],
+                              'out': [['dim0', 32], ['dim1', 1]]})
+        dense = json.dumps({'in': [['offset', [[1 << i, 0] for i in range(5)]]], 'out': [['dim0', 32], ['dim1', 1]]})
+        for memory, wavefronts in ((strided, 32), (dense, 1)):
+            load = self.plan(memory, registers, '--bits', 32)['load']
+            self.assertEqual(load, {'instruction': 'ld.shared', 'vector_bits': 32, 'instructions': 1,
+                                    'wavefronts': wavefronts, 'conflicts': wavefronts - 1})
+            store = self.plan(registers, memory, '--bits', 32)['store']
+            self.assertEqual((store['instruction'], store['wavefronts']), ('st.shared', wavefronts))
+        self.assertIn('loads from a given memory', self.good('plan', strided, registers, '--bits', 32))
+
     def test_a_module_knows_shape_and_element(self):
         path = self.folder / 'module.ttgir'
         path.write_text(f'#blocked = {BLOCKED}\n#mma = {MMA}\nmodule {{\n'
@@ -509,7 +527,8 @@ class Planning(Test):
         half = self.layout([[0]], self.LANES)
         self.assertIn('--bits', self.refused(2, 'plan', source, source))
         self.assertIn('plan: ', self.refused(2, 'plan', half, source, '--bits', 32))
-        self.assertIn('is a memory', self.refused(2, 'plan', BLOCKED, SWIZZLED, '--shape', '16x16', '--bits', 16))
+        self.assertIn('memories', self.refused(2, 'plan', SWIZZLED, SWIZZLED, '--shape', '16x16', '--bits', 16))
+        self.assertIn('padded', self.refused(2, 'plan', BLOCKED, PADDED, '--shape', '4x32', '--bits', 16))
         self.assertIn('plan: ', self.refused(2, 'plan', source, source, '--bits', 24))
         self.refused(2, 'plan', source)
 
