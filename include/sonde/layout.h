@@ -82,9 +82,9 @@ typedef struct sonde_layout_service_t {
   sonde_status (*close)(sonde_layout_arena_t *arena);  // [arena]
   // Ends every layout of the arena and keeps its memory for the next ones. [arena]
   sonde_status (*reset)(sonde_layout_arena_t *arena);
-  // A place to return to: release ends every layout made after the mark. [arena]
-  sonde_status (*mark)(sonde_layout_arena_t *arena, uint64_t out[2]);
-  sonde_status (*release)(sonde_layout_arena_t *arena, const uint64_t mark[2]);
+  // A place to return to, two words: release ends every layout made after the mark. [arena]
+  sonde_status (*mark)(sonde_layout_arena_t *arena, uint64_t *out);
+  sonde_status (*release)(sonde_layout_arena_t *arena, const uint64_t *mark);
   sonde_status (*dim)(const char *name, sonde_dim_t *out);      // [any]
   sonde_status (*dim_name)(sonde_dim_t dim, const char **out);  // lives for ever [any]
 

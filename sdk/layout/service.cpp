@@ -34,7 +34,7 @@ sonde_status reset_arena(sonde_layout_arena_t *arena) noexcept {
   return SONDE_OK;
 }
 
-sonde_status mark_arena(sonde_layout_arena_t *arena, uint64_t out[2]) noexcept {
+sonde_status mark_arena(sonde_layout_arena_t *arena, uint64_t *out) noexcept {
   if (arena == nullptr || out == nullptr) return refuse_handles("layout.mark");
   const Arena::Mark mark = inside(arena).mark();
   out[0] = mark.block;
@@ -42,7 +42,7 @@ sonde_status mark_arena(sonde_layout_arena_t *arena, uint64_t out[2]) noexcept {
   return SONDE_OK;
 }
 
-sonde_status release_arena(sonde_layout_arena_t *arena, const uint64_t mark[2]) noexcept {
+sonde_status release_arena(sonde_layout_arena_t *arena, const uint64_t *mark) noexcept {
   if (arena == nullptr || mark == nullptr) return refuse_handles("layout.release");
   const Arena::Mark place{static_cast<size_t>(mark[0]), reinterpret_cast<uint8_t *>(mark[1])};
   if (!inside(arena).is_mark(place)) return refuse(SONDE_E_INVALID, "layout.release: not a mark of this arena");

@@ -61,7 +61,8 @@ TEST_F(LoaderTest, LoadsAModuleOnceAndFindsWhatItOffers) {
 
 TEST_F(LoaderTest, RefusesAPluginThatNeedsANewerHostBeforeAnyOfItsCode) {
   EXPECT_EQ(load(module("too_new")), SONDE_E_TOO_OLD);
-  EXPECT_EQ(error_, module("too_new") + ": needs version 1.99 of the binary interface, this host has 1.0");
+  EXPECT_EQ(error_, module("too_new") + ": needs version 1.99 of the binary interface, this host has 1." +
+                        std::to_string(SONDE_ABI_MINOR));
   EXPECT_FALSE(ran("too_new")) << "not even a constructor may run";
   EXPECT_FALSE(is_mapped("too_new"));
   EXPECT_EQ(entry_, nullptr);
