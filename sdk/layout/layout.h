@@ -85,25 +85,37 @@ class Layout {
     uint32_t out_bits = 0;
     for (const Dim &dim : ins) in_bits += dim.bits;
     for (const Dim &dim : outs) out_bits += dim.bits;
+    Layout *const layout =
+        make_sized(arena, static_cast<uint32_t>(ins.size()), static_cast<uint32_t>(outs.size()), in_bits, out_bits);
+    if (layout == nullptr) return nullptr;
+    Dim *place = layout->dims();
+    uint8_t shift = 0;
+    for (const Dim &dim : ins) {
+      *place = dim;
+      place++->shift = shift;
+      shift = static_cast<uint8_t>(shift + dim.bits);
+    }
+    shift = 0;
+    for (const Dim &dim : outs) {
+      *place = dim;
+      place++->shift = shift;
+      shift = static_cast<uint8_t>(shift + dim.bits);
+    }
+    return layout;
+  }
+  // The same where the caller places the dims itself.
+  static Layout *make_sized(Arena &arena, uint32_t in_count, uint32_t out_count, uint32_t in_bits, uint32_t out_bits) {
     if (in_bits > kMaxBits || out_bits > kMaxBits) [[unlikely]]
       return refuse_width(arena, in_bits, out_bits);
     void *const room =
-        arena.allocate(sizeof(Layout) + (ins.size() + outs.size()) * sizeof(Dim) + in_bits * sizeof(uint64_t));
+        arena.allocate(sizeof(Layout) + (in_count + out_count) * sizeof(Dim) + in_bits * sizeof(uint64_t));
     if (room == nullptr) [[unlikely]]
       return nullptr;
     auto *const layout = ::new (room) Layout;
-    layout->in_count_ = static_cast<uint8_t>(ins.size());
-    layout->out_count_ = static_cast<uint8_t>(outs.size());
+    layout->in_count_ = static_cast<uint8_t>(in_count);
+    layout->out_count_ = static_cast<uint8_t>(out_count);
     layout->in_bits_ = static_cast<uint8_t>(in_bits);
     layout->out_bits_ = static_cast<uint8_t>(out_bits);
-    Dim *place = layout->dims();
-    for (const auto side : {ins, outs}) {
-      uint8_t shift = 0;
-      for (const Dim &dim : side) {
-        *place++ = {dim.name, dim.bits, shift, 0};
-        shift = static_cast<uint8_t>(shift + dim.bits);
-      }
-    }
     return layout;
   }
   void copy_columns(const Layout &from) {
