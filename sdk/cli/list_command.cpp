@@ -57,6 +57,13 @@ constexpr std::array kServices = {
     Service{SONDE_RESULT_SERVICE, "tables and findings"},
     Service{SONDE_REPORT_SERVICE, "reports: text, JSON, SARIF, CSV"},
     Service{SONDE_RUN_SERVICE, "a whole run from one configuration"},
+    Service{SONDE_LAYOUT_SERVICE, "tensor layouts: building, algebra, inversion, tables"},
+    Service{SONDE_LAYOUT_SHAPE_SERVICE, "dims of layouts, and questions about them"},
+    Service{SONDE_LAYOUT_ENCODING_SERVICE, "a compiler's encodings as layouts"},
+    Service{SONDE_LAYOUT_PLAN_SERVICE, "conversions between layouts, swizzles, costs of accesses"},
+    Service{SONDE_LAYOUT_SEARCH_SERVICE, "layouts from what they must do"},
+    Service{SONDE_LAYOUT_MODULAR_SERVICE, "layouts with dims of any size"},
+    Service{SONDE_CUTE_SERVICE, "CuTe's algebra with verified results"},
 };
 
 std::string state_of(const sonde_plugin_info_t &plugin) {

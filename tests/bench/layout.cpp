@@ -345,6 +345,35 @@ void add_rows(Set &set, std::vector<Row> &rows) {
       [&a = plain("mma")] {
         keep(static_cast<uint64_t>(a.apply({{"register", 1}, {"lane", 9}, {"warp", 1}})[0]));
       });
+  const auto &plans = host.service<sonde_layout_plan_service_t>();
+  const auto plan_once = [=, &plans] {
+    uint64_t mark[2];
+    layouts.mark(arena, mark);
+    sonde_plan_options_t options{};
+    options.struct_size = sizeof(options);
+    options.bits_per_element = 16;
+    options.most_transpositions = 1;
+    sonde_plan_t plan{};
+    plan.struct_size = sizeof(plan);
+    const sonde_status status = plans.plan(arena, blocked, mma, &options, &plan);
+    layouts.release(arena, mark);
+    return status;
+  };
+  const auto swizzle_once = [=, &plans] {
+    uint64_t mark[2];
+    layouts.mark(arena, mark);
+    sonde_swizzle_t swizzle{};
+    swizzle.struct_size = sizeof(swizzle);
+    const sonde_status status = plans.swizzle(arena, blocked, mma, 16, 32, &swizzle);
+    layouts.release(arena, mark);
+    return status;
+  };
+  check(plan_once());
+  check(swizzle_once());
+  bench.run(
+      "plan", 0, 0, [=] { keep(static_cast<uint64_t>(plan_once())); }, nullptr, nullptr);
+  bench.run(
+      "optimal swizzle", 0, 0, [=] { keep(static_cast<uint64_t>(swizzle_once())); }, nullptr, nullptr);
   if (set.bits < 14) return;
   bench.run(
       "apply 2^14 points", 5982000, 1000,
