@@ -16,6 +16,7 @@ constexpr const char *kFooter = R"(Examples:
   sonde replay capture -p workload               report on a capture
   sonde doctor capture                           what a capture lacks
   sonde new plugin mine                          a plugin that builds and passes its own test
+  sonde layout lint kernel.ttgir                 what a kernel's conversions and accesses cost
 
 Exit status: 0 good; 1 findings at or above --fail-on, or a capture with limits (doctor); 2 the command line or a
 configuration is wrong; 3 a file, capture or plugin is missing or damaged; 4 an internal failure; 5 nothing was
