@@ -233,9 +233,10 @@ TEST(Limits, WhenCompressionIsTooSlowChunksAreWrittenUncompressed) {
     const TestCapture drop(folder.file("drop.sonde"));
     dropped = sum(drop.losses(), SONDE_LOSS_QUEUE_FULL);
     const TestCapture spill(folder.file("spill.sonde"));
-    EXPECT_EQ(count_of(spill.replay().of_space(SONDE_SPACE_HOST), sizeof(sonde_host_call_t)) +
-                  sum(spill.losses(), SONDE_LOSS_QUEUE_FULL),
-              records);
+    const uint64_t accounted = count_of(spill.replay().of_space(SONDE_SPACE_HOST), sizeof(sonde_host_call_t)) +
+                               sum(spill.losses(), SONDE_LOSS_QUEUE_FULL);
+    EXPECT_GE(accounted, records);
+    EXPECT_LE(accounted, records + 16) << "a batch that is lost may hold a few of the session's own records too";
     if (spilled > 3 && dropped > 0) break;
   }
   if (!kSanitized) {
