@@ -14,6 +14,7 @@
 #include <sonde/sonde.h>
 
 #include <sonde/cpp/analysis.hpp>
+#include <sonde/cpp/cute.hpp>
 #include <sonde/cpp/encoding.hpp>
 #include <sonde/cpp/host.hpp>
 #include <sonde/cpp/layout.hpp>

@@ -56,6 +56,16 @@ class LayoutArena {
     return id;
   }
 
+  // Dims of these sizes, which are powers of two.
+  std::vector<sonde_layout_dim_t> dims(const std::vector<std::pair<std::string, uint64_t>> &sizes) const {
+    std::vector<sonde_layout_dim_t> result;
+    for (const auto &[name, size] : sizes) {
+      if (!std::has_single_bit(size)) throw Failure(SONDE_E_INVALID, "dim " + name + ": a size is a power of two");
+      result.push_back({dim(name), static_cast<uint8_t>(std::countr_zero(size)), 0, 0});
+    }
+    return result;
+  }
+
   // Out dims as large as the largest value needs.
   Layout layout(const std::vector<LayoutBases> &bases, const std::vector<std::string> &outs) const;
   // Sizes given: a power of two for each out dim.

@@ -38,6 +38,38 @@ TEST_F(CppLayouts, MultiplyAndDivide) {
   EXPECT_FALSE(both.divide_left(arena.strided(2, 2, "in", "out")).has_value());
 }
 
+TEST_F(CppLayouts, HaveCuteModularAndSearch) {
+  const sonde::Cute a(arena, "(6,2):(8,2)");
+  ASSERT_TRUE(a.compose("(4,3):(3,1)").has_value());
+  EXPECT_EQ(a.compose("(4,3):(3,1)")->print(), "((2,2),3):((24,2),8)");
+  EXPECT_FALSE(sonde::Cute(arena, "(6,2):(1,7)").compose("(3,2):(2,3)").has_value());
+  EXPECT_EQ(a(7), 8 + 2);
+  EXPECT_EQ(a.size(), 12);
+  EXPECT_EQ(sonde::Cute(arena, "(2,(1,6)):(1,(6,2))").transform(SONDE_CUTE_COALESCE)->print(), "12:1");
+  ASSERT_TRUE(sonde::Cute(arena, "4:5").to_linear({{"i", 4}}, {{"o", 16}}).has_value());
+  EXPECT_EQ((*sonde::Cute(arena, "4:5").to_linear({{"i", 4}}, {{"o", 16}}))(3), 15u);
+  EXPECT_FALSE(sonde::Cute(arena, "(2,2):(1,1)").to_linear({{"i", 4}}, {{"o", 4}}).has_value());
+  EXPECT_THROW(sonde::Cute(arena, "(2"), sonde::Failure);
+
+  const sonde::ModularLayout thirds(arena, {{"register", 3, {{1}, {2}}}, {"lane", 32, {{3}, {6}, {12}, {24}, {48}}}},
+                                    {{"dim0", 96}});
+  EXPECT_EQ(thirds.apply({2, 5}), std::vector<uint64_t>{17});
+  ASSERT_TRUE(thirds.solve({77}).has_value());
+  EXPECT_EQ(thirds.apply(*thirds.solve({77})), std::vector<uint64_t>{77});
+  EXPECT_FALSE(thirds.invert().has_value());
+
+  const uint64_t shape[] = {64, 64};
+  sonde_register_request_t request{};
+  request.rank = 2;
+  request.shape = shape;
+  request.element_bits = 16;
+  request.lanes = 32;
+  request.warps = 4;
+  request.vector_bits = 128;
+  ASSERT_TRUE(sonde::find_registers(arena, request).has_value());
+  EXPECT_TRUE(sonde::find_registers(arena, request)->is_surjective());
+}
+
 TEST_F(CppLayouts, FailuresAreExceptions) {
   const Layout tile = arena.identity(8, "in", "out");
   try {

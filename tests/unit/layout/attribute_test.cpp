@@ -1,10 +1,9 @@
 // Attribute texts: every kind there and back, the spellings of older compilers, real modules, and what is no attribute.
 #include "layout/attribute.h"
 
+#include <cctype>
 #include <fstream>
 #include <random>
-#include <regex>
-#include <sstream>
 
 #include "support.h"
 
@@ -270,30 +269,60 @@ TEST(AttributeModuleTest, EveryAttributeOfRealModulesIsRead) {
   }
 }
 
-// tensor<32x32xf16, #blocked> and its kind.
+// A type of a module that has a layout: tensor<32x32xf16, #blocked> and its kind.
+struct ShapedType {
+  Sizes shape;
+  bool is_buffer;    // a memdesc
+  size_t attribute;  // where its '#' stands
+};
+
+std::vector<ShapedType> shaped_types(const std::string &text) {
+  std::vector<ShapedType> types;
+  for (const std::string_view word : {"tensor<", "memdesc<"}) {
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+      ShapedType type{};
+      type.is_buffer = word.front() == 'm';
+      size_t place = at + word.size();
+      while (place < text.size() && std::isdigit(static_cast<unsigned char>(text[place])) != 0) {
+        const size_t end = text.find_first_not_of("0123456789", place);
+        if (end == std::string::npos || text[end] != 'x') break;
+        type.shape.push_back(std::stoull(text.substr(place, end - place)));
+        place = end + 1;
+      }
+      // The element type, which may have parameters of its own, then ", #".
+      int depth = 0;
+      while (place < text.size() && (depth > 0 || (text[place] != ',' && text[place] != '>'))) {
+        depth += text[place] == '<' ? 1 : text[place] == '>' ? -1 : 0;
+        ++place;
+      }
+      if (type.shape.empty() || text.compare(place, 3, ", #") != 0) continue;
+      type.attribute = place + 2;
+      types.push_back(std::move(type));
+    }
+  }
+  return types;
+}
+
 TEST(AttributeModuleTest, EveryTypeOfRealModulesHasALayout) {
-  const std::regex type(R"((?:tensor|memdesc)<((?:\d+x)+)[^,<>]*(?:<[^<>]*>)?, (#[^>]*))");
   Arena arena;
   size_t checked = 0;
   for (const Module &module : kModules) {
     const std::string text = read_module(module.name);
     const AliasTable aliases = scan_attributes(text).aliases;
-    for (std::sregex_iterator at(text.begin(), text.end(), type), end; at != end; ++at) {
-      const std::smatch &match = *at;
-      Sizes shape;
-      std::istringstream sizes(match[1].str());
-      for (std::string size; std::getline(sizes, size, 'x');) shape.push_back(std::stoull(size));
+    for (ShapedType &type : shaped_types(text)) {
+      Sizes &shape = type.shape;
       AttributeError error;
       size_t length = 0;
-      const EncodingPointer encoding = parse_attribute_at(
-          std::string_view(text).substr(static_cast<size_t>(match.position(2))), aliases, error, length);
-      ASSERT_NE(encoding, nullptr) << match.str() << ": " << error.text;
+      const EncodingPointer encoding =
+          parse_attribute_at(std::string_view(text).substr(type.attribute), aliases, error, length);
+      ASSERT_NE(encoding, nullptr) << text.substr(type.attribute, 60) << ": " << error.text;
       // Buffers of a pipeline have a leading dim that is none of the encoding's.
       const uint32_t rank = encoding_rank(*encoding);
-      const bool is_buffer = match.str().front() == 'm';
-      if (is_buffer && (rank == 0 ? shape.size() > 2 : shape.size() == rank + 1)) shape.erase(shape.begin());
+
+      if (type.is_buffer && (rank == 0 ? shape.size() > 2 : shape.size() == rank + 1)) shape.erase(shape.begin());
       arena.reset();
-      EXPECT_NE(encoding_layout(arena, *encoding, shape), nullptr) << match.str() << ": " << arena.text();
+      EXPECT_NE(encoding_layout(arena, *encoding, shape), nullptr)
+          << text.substr(type.attribute, 60) << ": " << arena.text();
       ++checked;
     }
   }
