@@ -67,6 +67,7 @@ class Reader {
 
   bool take(void *out, size_t size) {
     if (bytes_.size() - at_ < size) return false;
+    if (size == 0) return true;  // `out` may then be nullptr
     std::memcpy(out, bytes_.data() + at_, size);
     at_ += size;
     return true;
