@@ -42,6 +42,10 @@ typedef struct sonde_layout_modular_service_t {
   sonde_status (*to_linear)(sonde_layout_arena_t *arena, const sonde_modular_layout_t *layout,
                             const sonde_layout_t **out);
 
+  // Copies a layout into `memory`, as layout.place does. [any]
+  sonde_status (*place)(const sonde_modular_layout_t *layout, void *memory, uint64_t capacity, uint64_t *needed,
+                        const sonde_modular_layout_t **out);
+
   // Dims of a side; *count is how many there are, `capacity` how many fit. [any]
   sonde_status (*dims)(const sonde_modular_layout_t *layout, uint32_t side, sonde_modular_dim_t *dims,
                        uint32_t capacity, uint32_t *count);

@@ -51,6 +51,12 @@ class ModularLayout {
   // The values of input bit `bit`, one for each out dim.
   std::span<const uint64_t> basis(uint32_t bit) const { return {bases() + size_t{bit} * out_count_, out_count_}; }
 
+  // Of the object with its dims and bases; there is no pointer in it.
+  size_t bytes() const {
+    return sizeof(ModularLayout) + (size_t{in_count_} + out_count_) * sizeof(ModularDim) +
+           size_t{in_bits_} * out_count_ * sizeof(uint64_t);
+  }
+
   const ModularDim *find_in(DimName name) const { return find(ins(), name); }
   const ModularDim *find_out(DimName name) const { return find(outs(), name); }
 

@@ -86,6 +86,22 @@ sonde_status to_linear(ArenaHandle arena, ModularIn layout, const sonde_layout_t
                  [&](Arena &own) { return linear_from_modular(own, inside(layout)); });
 }
 
+sonde_status place_modular(ModularIn layout, void *memory, uint64_t capacity, uint64_t *needed,
+                           ModularOut out) noexcept {
+  if (layout == nullptr || out == nullptr || reinterpret_cast<uintptr_t>(memory) % 8 != 0) {
+    return refuse_null("layout_modular.place");
+  }
+  *out = nullptr;
+  const size_t bytes = inside(layout).bytes();
+  if (needed != nullptr) *needed = bytes;
+  if (memory == nullptr || capacity < bytes) {
+    return refuse(SONDE_E_FULL, "layout_modular.place: the memory is smaller than the layout; `needed` says how large");
+  }
+  std::memcpy(memory, layout, bytes);
+  *out = static_cast<ModularIn>(memory);
+  return SONDE_OK;
+}
+
 sonde_status dims(ModularIn layout, uint32_t side, sonde_modular_dim_t *out, uint32_t capacity,
                   uint32_t *count) noexcept {
   if (layout == nullptr || count == nullptr || (out == nullptr && capacity != 0)) {
@@ -237,6 +253,7 @@ const sonde_layout_modular_service_t kModularService = {
     strided,
     from_linear,
     to_linear,
+    place_modular,
     dims,
     apply,
     are_equal,

@@ -553,6 +553,7 @@ void push_layout_library(lua_State *state, const sonde_host_t *host) {
   fetch(state, host, SONDE_LAYOUT_PLAN_SERVICE, SONDE_NEED(sonde_layout_plan_service_t, dot_shuffle), all->plans);
   fetch(state, host, SONDE_LAYOUT_SEARCH_SERVICE, SONDE_NEED(sonde_layout_search_service_t, memory), all->searches);
   fetch(state, host, SONDE_CUTE_SERVICE, SONDE_NEED(sonde_cute_service_t, from_linear), all->cute);
+  fetch(state, host, SONDE_LAYOUT_MODULAR_SERVICE, SONDE_NEED(sonde_layout_modular_service_t, solve), all->modular);
   static const luaL_Reg library_metamethods[] = {{"__gc", close_library}, {nullptr, nullptr}};
   make_class(state, "sonde.layouts", nullptr, library_metamethods);
   luaL_setmetatable(state, "sonde.layouts");
@@ -572,6 +573,8 @@ void push_layout_library(lua_State *state, const sonde_host_t *host) {
   luaL_setfuncs(state, kSearchFunctions, 0);
   push_cute_library(state);
   lua_setfield(state, -2, "cute");
+  push_modular_function(state);
+  lua_setfield(state, -2, "modular");
 }
 
 }  // namespace sonde::lua

@@ -7,6 +7,7 @@
 #include <sonde/host.h>
 #include <sonde/layout.h>
 #include <sonde/layout_encoding.h>
+#include <sonde/layout_modular.h>
 #include <sonde/layout_plan.h>
 #include <sonde/layout_search.h>
 #include <sonde/layout_shape.h>
@@ -31,6 +32,7 @@ struct Layouts {
   const sonde_layout_plan_service_t *plans;
   const sonde_layout_search_service_t *searches;
   const sonde_cute_service_t *cute;
+  const sonde_layout_modular_service_t *modular;
   sonde_layout_arena_t *arena;  // emptied after each call; layouts live in their Lua objects
 };
 
@@ -61,5 +63,6 @@ extern const luaL_Reg kShapeMethods[];
 
 void register_encodings(lua_State *state);
 void push_cute_library(lua_State *state);
+void push_modular_function(lua_State *state);
 
 }  // namespace sonde::lua

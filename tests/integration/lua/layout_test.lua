@@ -89,6 +89,16 @@ assert(none == nil and #reason > 0)
 local row = cute.to_linear("((4,8),(2,2)):((32,1),(16,8))", {{"lane", 32}, {"value", 4}}, {{"dim0", 16}, {"dim1", 8}})
 assert(cute.from_linear(row) == "((4,8),(2,2)):((32,1),(16,8))")
 
+-- Sizes that are no powers of two.
+local thirds = layout.modular{{"register", 3, {1, 2}}, {"lane", 32, {3, 6, 12, 24, 48}}, out = {{"dim0", 96}}}
+assert(thirds(2, 5) == 17)
+assert(thirds(thirds:solve(77)) == 77)
+none, reason = thirds:invert()
+assert(none == nil and #reason > 0)
+assert(thirds == layout.modular{{"register", 3, {{1}, {2}}}, {"lane", 32, {3, 6, 12, 24, 48}}, out = {{"dim0", 96}}})
+fails("needs 2 bases", layout.modular, {{"register", 3, {1}}, out = {{"dim0", 3}}})
+fails("is not below 3", thirds, 3, 0)
+
 -- What is wrong is said.
 fails("power of two", layout.identity, 3, "in", "out")
 fails("does not fit", tile.compose, tile, tile)
