@@ -85,6 +85,12 @@ typedef struct sonde_layout_shape_service_t {
   // bits that a runtime offset may set. [any]
   sonde_status (*additive_strides)(const sonde_layout_t *layout, uint64_t affine, uint32_t *permutation,
                                    uint32_t *count, uint32_t *strides);
+  // The register bases that are not 0, in order: the permutation that drops broadcasts. [any]
+  sonde_status (*drop_broadcasts)(const sonde_layout_t *layout, uint32_t *permutation, uint32_t *count);
+  // The most elements of `element_bits` bits, consecutive in the first out dim, that one access of at most 128 bits moves,
+  // and the permutation that brings their registers to the front. `most`: elements, 0: any.
+  sonde_status (*vectorise)(sonde_layout_arena_t *arena, const sonde_layout_t *layout, uint32_t element_bits,
+                            uint64_t most, uint64_t *elements, uint32_t *permutation, uint32_t *count);
   // The leading bases of the tile's in dims set to 0, when they are the tile's and the others stay off its bits;
   // SONDE_E_NO_SOLUTION otherwise.
   sonde_status (*repetitions)(sonde_layout_arena_t *arena, const sonde_layout_t *layout, const sonde_layout_t *tile,
@@ -113,6 +119,12 @@ typedef struct sonde_layout_shape_service_t {
   // unless they are skipped.
   sonde_status (*bases_per_dim)(const sonde_layout_t *layout, sonde_dim_t in, uint32_t skips_broadcasts,
                                 uint64_t *sizes);
+  // Out dims (indices) in the order in which the bases of `in` first touch them, then the others. [any]
+  sonde_status (*order_per_dim)(const sonde_layout_t *layout, sonde_dim_t in, uint32_t *order);
+  // The order of dims that two lists have in common: both keep theirs, the first list's names come first. `out` has room
+  // for a_count + b_count. SONDE_E_INVALID where they contradict each other. [any]
+  sonde_status (*supremum)(const sonde_dim_t *a, uint32_t a_count, const sonde_dim_t *b, uint32_t b_count,
+                           sonde_dim_t *out, uint32_t *count);
   // sizes[i], for each out dim: consecutive elements that one thread's registers hold.
   sonde_status (*contiguous_per_thread)(const sonde_layout_t *layout, uint64_t *sizes);
   // Registers of a thread, and how many of them are not duplicates of others.

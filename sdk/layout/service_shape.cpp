@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "layout/actions.h"
+#include "layout/algebra.h"
 #include "layout/boundary.h"
 #include "layout/queries.h"
 #include "layout/service_tables.h"
@@ -268,6 +269,36 @@ sonde_status strides_of(LayoutIn layout, uint64_t affine, uint32_t *permutation,
   });
 }
 
+sonde_status broadcasts_of(LayoutIn layout, uint32_t *permutation, uint32_t *count) noexcept {
+  if (!is_layout(layout) || permutation == nullptr || count == nullptr) {
+    return refuse_handles("layout_shape.drop_broadcasts");
+  }
+  return guarded([&] {
+    give_permutation(drop_broadcast_registers(*inside(layout)), permutation, count);
+    return SONDE_OK;
+  });
+}
+
+sonde_status vectorise_layout(ArenaHandle arena, LayoutIn layout, uint32_t element_bits, uint64_t most,
+                              uint64_t *elements, uint32_t *permutation, uint32_t *count) noexcept {
+  if (arena == nullptr || !is_layout(layout) || elements == nullptr || permutation == nullptr || count == nullptr) {
+    return refuse_handles("layout_shape.vectorise");
+  }
+  if (!is_power_of_two(element_bits) || element_bits > 128) {
+    return refuse(SONDE_E_INVALID, "layout_shape.vectorise: an element has a power of two of 1 to 128 bits");
+  }
+  return guarded([&] {
+    Arena &own = inside(arena);
+    const Arena::Mark mark = own.mark();
+    const Vectorisation found =
+        largest_vectorisation(own, *inside(layout), element_bits, most == 0 ? UINT64_MAX : most);
+    own.release(mark);
+    *elements = found.elements;
+    give_permutation(found.action, permutation, count);
+    return SONDE_OK;
+  });
+}
+
 sonde_status repetitions_of(ArenaHandle arena, LayoutIn layout, LayoutIn tile, LayoutOut out) noexcept {
   return make_in("layout_shape.repetitions", arena, out, repetitions, layout, tile);
 }
@@ -370,6 +401,34 @@ sonde_status bases_of(LayoutIn layout, sonde_dim_t in, uint32_t skips_broadcasts
   return guarded([&] { return give_list(bases_per_dim(*inside(layout), in, skips_broadcasts != 0), sizes); });
 }
 
+sonde_status order_of(LayoutIn layout, sonde_dim_t in, uint32_t *order) noexcept {
+  if (!is_layout(layout) || order == nullptr) return refuse_handles("layout_shape.order_per_dim");
+  if (inside(layout)->find_in(in) == nullptr) return refuse_dim("layout_shape.order_per_dim", in);
+  return guarded([&] {
+    std::vector<uint32_t> rest;
+    for (uint32_t i = 0; i < inside(layout)->outs().size(); ++i) rest.push_back(i);
+    const std::vector<uint32_t> found = order_per_dim(*inside(layout), in, rest);
+    std::copy(found.begin(), found.end(), order);
+    return SONDE_OK;
+  });
+}
+
+sonde_status supremum_of(const sonde_dim_t *a, uint32_t a_count, const sonde_dim_t *b, uint32_t b_count,
+                         sonde_dim_t *out, uint32_t *count) noexcept {
+  const List<sonde_dim_t> first{a, a_count};
+  const List<sonde_dim_t> second{b, b_count};
+  if (!are_sound(first, second)) return refuse_list("layout_shape.supremum", nullptr);
+  if (count == nullptr || (out == nullptr && a_count + b_count != 0)) return refuse_handles("layout_shape.supremum");
+  return guarded([&] {
+    Arena scratch;
+    std::vector<DimName> found;
+    if (!supremum(scratch, first.all(), second.all(), found)) return refuse(scratch);
+    std::copy(found.begin(), found.end(), out);
+    *count = static_cast<uint32_t>(found.size());
+    return SONDE_OK;
+  });
+}
+
 sonde_status contiguous_per_thread_of(LayoutIn layout, uint64_t *sizes) noexcept {
   if (!is_layout(layout) || sizes == nullptr) return refuse_handles("layout_shape.contiguous_per_thread");
   return guarded([&] { return give_list(contiguous_per_thread(*inside(layout)), sizes); });
@@ -407,6 +466,8 @@ const sonde_layout_shape_service_t kShapeService = {
     permute_bases,
     division_registers,
     strides_of,
+    broadcasts_of,
+    vectorise_layout,
     repetitions_of,
     prefix_of,
     ask,
@@ -416,6 +477,8 @@ const sonde_layout_shape_service_t kShapeService = {
     output_mask_of,
     input_mask_of,
     bases_of,
+    order_of,
+    supremum_of,
     contiguous_per_thread_of,
     elements_of,
 };

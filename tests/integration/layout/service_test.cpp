@@ -195,6 +195,36 @@ TEST_F(LayoutService, ShapesAndQuestions) {
   EXPECT_EQ(point[1], 0u);
 }
 
+TEST_F(LayoutService, ActionsAndOrders) {
+  // Registers 4, 1, 0, 8, 2 of an offset; lane 16.
+  const sonde_layout_t *const layout = make({{SONDE_DIM_REGISTER, 5, 0, 0}, {SONDE_DIM_LANE, 1, 0, 0}},
+                                            {{SONDE_DIM_OFFSET, 5, 0, 0}}, {4, 1, 0, 8, 2, 16});
+  uint32_t permutation[64] = {};
+  uint32_t count = 0;
+  ASSERT_EQ(shapes.drop_broadcasts(layout, permutation, &count), SONDE_OK);
+  EXPECT_EQ(std::vector<uint32_t>(permutation, permutation + count), (std::vector<uint32_t>{0, 1, 3, 4}));
+  const sonde_layout_t *dense = nullptr;
+  ASSERT_EQ(shapes.permute(arena_, layout, SONDE_DIM_REGISTER, permutation, count, &dense), SONDE_OK) << error();
+  uint64_t elements = 0;
+  ASSERT_EQ(shapes.vectorise(arena_, dense, 16, 0, &elements, permutation, &count), SONDE_OK) << error();
+  EXPECT_EQ(elements, 8u);  // 128 bits: offsets 1, 2 and 4 lie in registers 1, 3 and 0
+  ASSERT_EQ(count, 4u);
+  EXPECT_EQ(std::vector<uint32_t>(permutation, permutation + 3), (std::vector<uint32_t>{1, 3, 0}));
+  EXPECT_EQ(shapes.vectorise(arena_, dense, 3, 0, &elements, permutation, &count), SONDE_E_INVALID);
+  uint32_t order[2] = {};
+  ASSERT_EQ(shapes.order_per_dim(tile(), SONDE_DIM_REGISTER, order), SONDE_OK);
+  EXPECT_EQ(order[0], 1u);
+  EXPECT_EQ(order[1], 0u);
+  const sonde_dim_t a[] = {SONDE_DIM_REGISTER, SONDE_DIM_LANE};
+  const sonde_dim_t b[] = {SONDE_DIM_LANE, SONDE_DIM_WARP};
+  const sonde_dim_t reversed[] = {SONDE_DIM_LANE, SONDE_DIM_REGISTER};
+  sonde_dim_t all[4] = {};
+  ASSERT_EQ(shapes.supremum(a, 2, b, 2, all, &count), SONDE_OK) << error();
+  EXPECT_EQ(std::vector<sonde_dim_t>(all, all + count),
+            (std::vector<sonde_dim_t>{SONDE_DIM_REGISTER, SONDE_DIM_LANE, SONDE_DIM_WARP}));
+  EXPECT_EQ(shapes.supremum(a, 2, reversed, 2, all, &count), SONDE_E_INVALID);
+}
+
 TEST_F(LayoutService, TextIsCutWhereThereIsNoRoom) {
   char room[8] = {};
   uint64_t needed = 0;
