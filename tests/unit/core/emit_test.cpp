@@ -293,6 +293,35 @@ TEST(Emit, ManyThreadsShareTheCap) {
   EXPECT_LE(session.status().memory_peak, options.memory_cap);
 }
 
+// What a thread takes depends on the sum of all before it, so any order gives the same sum; two that read the same sum
+// would take too much. Nothing is delivered before the start, so the session's memory is its rings.
+TEST(Emit, RingsTakenAtOnceShareTheCapAsThoseTakenInTurn) {
+  constexpr int kThreads = 8;
+  const auto rings = [](bool together) {
+    sonde_session_options_t options{};
+    options.memory_cap = 16 << 20;
+    const TestSession session(options);
+    std::atomic<int> ready{0};
+    std::atomic<int> done{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        ++ready;
+        while (ready < kThreads || (!together && done < t)) std::this_thread::yield();
+        session.writer();
+        ++done;
+        while (done < kThreads) std::this_thread::yield();
+      });
+    }
+    while (done < kThreads) std::this_thread::yield();
+    const uint64_t memory = session.status().memory;
+    for (std::thread &thread : threads) thread.join();
+    return memory;
+  };
+  const uint64_t in_turn = rings(false);
+  for (int round = 0; round < 200; ++round) ASSERT_EQ(rings(true), in_turn) << "round " << round;
+}
+
 TEST(Emit, VariableTailsArriveWhole) {
   TestSession session;
   Collector collector(session, test_space());
