@@ -103,7 +103,8 @@ typedef struct sonde_layout_service_t {
   sonde_status (*copy)(sonde_layout_arena_t *arena, const sonde_layout_t *layout, const sonde_layout_t **out);
 
   // Copies a layout into `memory` (8-aligned, `capacity` bytes), where it lives as long as that memory; no pointer is in
-  // it, so a copy of those bytes is a layout too. *needed is its size. SONDE_E_FULL when it does not fit. [any]
+  // it, so a copy of those bytes is a layout too. *needed is its size, and all that is set when `memory` is NULL.
+  // SONDE_E_FULL when it does not fit. [any]
   sonde_status (*place)(const sonde_layout_t *layout, void *memory, uint64_t capacity, uint64_t *needed,
                         const sonde_layout_t **out);
 

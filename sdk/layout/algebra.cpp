@@ -265,8 +265,8 @@ const Layout *compose(Arena &arena, const Layout &inner, const Layout &outer) {
 
 namespace {
 
-// What the inversions share. `fixed` marks the in bits of `layout` that are set already and their columns of `outer`;
-// the rest of `layout` is solved over the rest of `outer`, or over all of it where the rest does not suffice.
+// What the inversions share. With `keep_identical`, dims that have the same columns on both sides map to themselves; the
+// rest of `layout` is solved over the rest of `outer`, or over all of it where the rest does not suffice.
 const Layout *solve_over(Arena &arena, const Layout &layout, const Layout &outer, bool keep_identical) {
   BitMove move;
   if (!match_dims(arena, layout.outs(), outer.outs(), "least solution", move)) return nullptr;

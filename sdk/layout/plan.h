@@ -87,7 +87,7 @@ struct Plan {
 
 // The plan lies in the arena. nullptr: kInvalid (in dims other than the four, out dims that differ, element size),
 // kNoSolution (the source does not hold all that the destination wants).
-// About 1 us for a 128x128 tile through shared memory (tests/bench/layout.cpp).
+// tests/bench/layout.cpp measures it.
 const Plan *plan_conversion(Arena &arena, const Layout &source, const Layout &destination, const PlanOptions &options);
 
 // Loading or storing a register layout from or to a given memory.

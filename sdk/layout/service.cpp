@@ -116,6 +116,7 @@ sonde_status place_layout(const sonde_layout_t *layout, void *memory, uint64_t c
   *out = nullptr;
   const size_t bytes = inside(layout)->bytes();
   if (needed != nullptr) *needed = bytes;
+  if (memory == nullptr && needed != nullptr) return SONDE_OK;
   if (memory == nullptr || capacity < bytes) {
     return refuse(SONDE_E_FULL, "layout.place: the memory is smaller than the layout; `needed` says how large it is");
   }

@@ -94,6 +94,7 @@ sonde_status place_modular(ModularIn layout, void *memory, uint64_t capacity, ui
   *out = nullptr;
   const size_t bytes = inside(layout).bytes();
   if (needed != nullptr) *needed = bytes;
+  if (memory == nullptr && needed != nullptr) return SONDE_OK;
   if (memory == nullptr || capacity < bytes) {
     return refuse(SONDE_E_FULL, "layout_modular.place: the memory is smaller than the layout; `needed` says how large");
   }

@@ -220,6 +220,59 @@ class Bench {
 
 void keep(uint64_t value) { __asm__ volatile("" : : "r"(value) : "memory"); }
 
+// The plan and the swizzle of one conversion of 16-bit elements.
+void add_plans(Bench &bench, sonde_layout_arena_t *arena, const sonde_layout_t *source,
+               const sonde_layout_t *destination, const std::string &what, double published_plan,
+               double published_swizzle) {
+  static const auto &plans = host.service<sonde_layout_plan_service_t>();
+  const auto in_arena = [arena](auto once) {
+    return [arena, once] {
+      uint64_t mark[2];
+      layouts.mark(arena, mark);
+      once();
+      layouts.release(arena, mark);
+    };
+  };
+  bench.run("plan" + what, published_plan, 20, in_arena([=] {
+              sonde_plan_options_t options{};
+              options.struct_size = sizeof(options);
+              options.bits_per_element = 16;
+              options.most_transpositions = 1;
+              sonde_plan_t plan{};
+              plan.struct_size = sizeof(plan);
+              check(plans.plan(arena, source, destination, &options, &plan));
+              keep(plan.kind);
+            }),
+            nullptr, nullptr);
+  bench.run("optimal swizzle" + what, published_swizzle, 20, in_arena([=] {
+              sonde_swizzle_t swizzle{};
+              swizzle.struct_size = sizeof(swizzle);
+              check(plans.swizzle(arena, source, destination, 16, 32, &swizzle));
+              keep(swizzle.read_conflicts);
+            }),
+            nullptr, nullptr);
+}
+
+// The same for a tile of 128x128 over 4 warps, as a compiler asks for them.
+void add_compiler_plans(Set &set, std::vector<Row> &rows) {
+  Bench bench(set, rows);
+  const auto &encodings = host.service<sonde_layout_encoding_service_t>();
+  const auto from = [&](const char *text) {
+    sonde_encoding_t *encoding = nullptr;
+    check(encodings.parse(text, std::char_traits<char>::length(text), nullptr, 0, &encoding));
+    const uint64_t shape[] = {128, 128};
+    const sonde_layout_t *layout = nullptr;
+    check(encodings.layout(set.arena, encoding, shape, 2, &layout));
+    check(encodings.release(encoding));
+    return layout;
+  };
+  add_plans(
+      bench, set.arena,
+      from("#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>"),
+      from("#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>"),
+      " blocked to mma, 128x128 f16", 37600, 11700);
+}
+
 void add_rows(Set &set, std::vector<Row> &rows) {
   Bench bench(set, rows);
   sonde_layout_arena_t *const arena = set.arena;
@@ -345,35 +398,7 @@ void add_rows(Set &set, std::vector<Row> &rows) {
       [&a = plain("mma")] {
         keep(static_cast<uint64_t>(a.apply({{"register", 1}, {"lane", 9}, {"warp", 1}})[0]));
       });
-  const auto &plans = host.service<sonde_layout_plan_service_t>();
-  const auto plan_once = [=, &plans] {
-    uint64_t mark[2];
-    layouts.mark(arena, mark);
-    sonde_plan_options_t options{};
-    options.struct_size = sizeof(options);
-    options.bits_per_element = 16;
-    options.most_transpositions = 1;
-    sonde_plan_t plan{};
-    plan.struct_size = sizeof(plan);
-    const sonde_status status = plans.plan(arena, blocked, mma, &options, &plan);
-    layouts.release(arena, mark);
-    return status;
-  };
-  const auto swizzle_once = [=, &plans] {
-    uint64_t mark[2];
-    layouts.mark(arena, mark);
-    sonde_swizzle_t swizzle{};
-    swizzle.struct_size = sizeof(swizzle);
-    const sonde_status status = plans.swizzle(arena, blocked, mma, 16, 32, &swizzle);
-    layouts.release(arena, mark);
-    return status;
-  };
-  check(plan_once());
-  check(swizzle_once());
-  bench.run(
-      "plan", 0, 0, [=] { keep(static_cast<uint64_t>(plan_once())); }, nullptr, nullptr);
-  bench.run(
-      "optimal swizzle", 0, 0, [=] { keep(static_cast<uint64_t>(swizzle_once())); }, nullptr, nullptr);
+  add_plans(bench, arena, blocked, mma, "", 0, 0);
   if (set.bits < 14) return;
   bench.run(
       "apply 2^14 points", 5982000, 1000,
@@ -392,53 +417,6 @@ void add_rows(Set &set, std::vector<Row> &rows) {
       nullptr, nullptr);
 }
 
-// The plans of a 128x128 tile of 16-bit elements over 4 warps, as a compiler asks for them.
-void add_plans(Set &set, std::vector<Row> &rows) {
-  Bench bench(set, rows);
-  const auto &encodings = host.service<sonde_layout_encoding_service_t>();
-  const auto &plans = host.service<sonde_layout_plan_service_t>();
-  sonde_layout_arena_t *const arena = set.arena;
-  const auto from = [&](const char *text) {
-    sonde_encoding_t *encoding = nullptr;
-    check(encodings.parse(text, std::char_traits<char>::length(text), nullptr, 0, &encoding));
-    const uint64_t shape[] = {128, 128};
-    const sonde_layout_t *layout = nullptr;
-    check(encodings.layout(arena, encoding, shape, 2, &layout));
-    check(encodings.release(encoding));
-    return layout;
-  };
-  const auto *const blocked =
-      from("#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>");
-  const auto *const mma =
-      from("#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>");
-  const auto in_arena = [arena](auto once) {
-    return [arena, once] {
-      uint64_t mark[2];
-      layouts.mark(arena, mark);
-      once();
-      layouts.release(arena, mark);
-    };
-  };
-  bench.run("plan blocked to mma, 128x128 f16", 37600, 20, in_arena([=, &plans] {
-              sonde_plan_options_t options{};
-              options.struct_size = sizeof(options);
-              options.bits_per_element = 16;
-              options.most_transpositions = 1;
-              sonde_plan_t plan{};
-              plan.struct_size = sizeof(plan);
-              check(plans.plan(arena, blocked, mma, &options, &plan));
-              keep(plan.kind);
-            }),
-            nullptr, nullptr);
-  bench.run("optimal swizzle blocked to mma, 128x128 f16", 11700, 20, in_arena([=, &plans] {
-              sonde_swizzle_t swizzle{};
-              swizzle.struct_size = sizeof(swizzle);
-              check(plans.swizzle(arena, blocked, mma, 16, 32, &swizzle));
-              keep(swizzle.read_conflicts);
-            }),
-            nullptr, nullptr);
-}
-
 std::string processor() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -455,7 +433,7 @@ int main(int argc, char **argv) {
   std::vector<Row> rows;
   for (const uint32_t bits : {8u, 14u, 20u, 40u}) sets.push_back(make_set(bits));
   for (Set &set : sets) add_rows(set, rows);
-  add_plans(sets[1], rows);
+  add_compiler_plans(sets[1], rows);
   for (int round = 0; round < rounds; ++round) {
     for (Row &row : rows) {
       time_once(row.c);

@@ -478,13 +478,17 @@ const sonde_layout_t *check_layout(lua_State *state, int index) {
   return static_cast<const sonde_layout_t *>(luaL_checkudata(state, index, kLayoutClass));
 }
 
-int push_layout(lua_State *state, Layouts &all, const sonde_layout_t *layout) {
+void push_kept(lua_State *state, const Layouts &all, const sonde_layout_t *layout) {
   uint64_t needed = 0;
   const sonde_layout_t *placed = nullptr;
   (void)all.layouts->place(layout, nullptr, 0, &needed, &placed);
   void *const memory = lua_newuserdatauv(state, needed, 0);
   check_status(state, all, all.layouts->place(layout, memory, needed, &needed, &placed));
   luaL_setmetatable(state, kLayoutClass);
+}
+
+int push_layout(lua_State *state, Layouts &all, const sonde_layout_t *layout) {
+  push_kept(state, all, layout);
   all.layouts->reset(all.arena);
   return 1;
 }

@@ -43,7 +43,8 @@ void check_status(lua_State *state, const Layouts &all, sonde_status status);
 
 const sonde_layout_t *check_layout(lua_State *state, int index);
 
-// Pushes a copy of a layout of the arena, and empties the arena.
+// Pushes a copy of a layout of the arena, which the caller empties; or empties it too.
+void push_kept(lua_State *state, const Layouts &all, const sonde_layout_t *layout);
 int push_layout(lua_State *state, Layouts &all, const sonde_layout_t *layout);
 
 sonde_dim_t check_dim(lua_State *state, const Layouts &all, int index);

@@ -143,16 +143,6 @@ void push_access(lua_State *state, const sonde_plan_access_t &access) {
   set_integer(state, "conflicts", access.conflicts);
 }
 
-// Pushes a copy of a layout of the arena, which is emptied by the caller.
-void push_kept(lua_State *state, const Layouts &all, const sonde_layout_t *layout) {
-  uint64_t needed = 0;
-  const sonde_layout_t *placed = nullptr;
-  (void)all.layouts->place(layout, nullptr, 0, &needed, &placed);
-  void *const memory = lua_newuserdatauv(state, needed, 0);
-  check_status(state, all, all.layouts->place(layout, memory, needed, &needed, &placed));
-  luaL_setmetatable(state, kLayoutClass);
-}
-
 // plan(source, destination, bits | {bits =, banks =, store_matrix =, load_matrix =, only_memory =, ...})
 int plan(lua_State *state) {
   Layouts &all = layouts_of(state);

@@ -195,6 +195,22 @@ TEST_F(LayoutService, ShapesAndQuestions) {
   EXPECT_EQ(point[1], 0u);
 }
 
+TEST_F(LayoutService, ALayoutLivesInACallersMemory) {
+  const sonde_layout_t *const layout = tile();
+  const sonde_layout_t *placed = layout;
+  uint64_t needed = 0;
+  ASSERT_EQ(layouts.place(layout, nullptr, 0, &needed, &placed), SONDE_OK) << error();
+  EXPECT_EQ(placed, nullptr);
+  std::vector<uint64_t> memory((needed + 7) / 8);
+  EXPECT_EQ(layouts.place(layout, memory.data(), needed - 1, &needed, &placed), SONDE_E_FULL);
+  ASSERT_EQ(layouts.place(layout, memory.data(), needed, &needed, &placed), SONDE_OK) << error();
+  const std::string before = text(layout);
+  ASSERT_EQ(layouts.reset(arena_), SONDE_OK);
+  EXPECT_EQ(text(placed), before);
+  const std::vector<uint64_t> moved = memory;
+  EXPECT_EQ(text(reinterpret_cast<const sonde_layout_t *>(moved.data())), before);
+}
+
 TEST_F(LayoutService, ActionsAndOrders) {
   // Registers 4, 1, 0, 8, 2 of an offset; lane 16.
   const sonde_layout_t *const layout = make({{SONDE_DIM_REGISTER, 5, 0, 0}, {SONDE_DIM_LANE, 1, 0, 0}},

@@ -35,7 +35,7 @@ TEST(LuaLayouts, WorkInTheStockInterpreter) {
 TEST(LuaLayouts, CountAgainstTheScriptsMemory) {
   ScriptRun run(R"LUA(
 local all = {}
-local tile = sonde.layout.identity(2^20 // 1 | 0, "in", "out")
+local tile = sonde.layout.identity(1 << 20, "in", "out")
 while true do all[#all + 1] = tile:invert() end)LUA");
   run.finish();
   EXPECT_NE(run.failure().find("memory"), std::string::npos) << run.failure();
