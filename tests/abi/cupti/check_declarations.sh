@@ -19,7 +19,7 @@ for folder in ${CUDA_HOME:+"$CUDA_HOME"} ${CUDA_PATH:+"$CUDA_PATH"} /usr/local/c
     fi
     echo "comparing with $include (CUPTI_API_VERSION $version)"
     exec "$compiler" -std=c++20 -Wall -Wextra -fsyntax-only -isystem "$include" -isystem "$folder/include" \
-      -I "$root/ports/cuda" -I "$root/tests/unit/cuda" -I "$root/include" "$root/tests/abi/cupti/declarations.cpp"
+      -I "$root/ports/cuda/trace" -I "$root/ports/cuda" -I "$root/tests/unit/cuda" -I "$root/include" "$root/tests/abi/cupti/declarations.cpp"
   done
 done
 echo "skipped: no CUDA headers on this machine (looked in CUDA_HOME, CUDA_PATH and /usr/local/cuda*)"

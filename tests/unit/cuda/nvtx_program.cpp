@@ -10,9 +10,9 @@
 #include <sonde/spaces/framework.h>
 #include <sonde/spaces/object.h>
 
+#include "common/services.h"
 #include "fake_host.h"
 #include "port.h"
-#include "services.h"
 
 namespace {
 

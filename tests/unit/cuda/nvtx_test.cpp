@@ -11,10 +11,10 @@
 #include <sonde/spaces/framework.h>
 #include <sonde/spaces/object.h>
 
+#include "common/services.h"
 #include "fake_host.h"
 #include "nvtx.h"
 #include "port.h"
-#include "services.h"
 
 namespace sonde::cuda::nvtx {
 namespace {

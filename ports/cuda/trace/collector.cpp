@@ -10,9 +10,9 @@
 #include <sonde/ledger.h>
 #include <sonde/record.h>
 
+#include "common/services.h"
 #include "port.h"
 #include "resource.h"
-#include "services.h"
 
 namespace sonde::cuda {
 

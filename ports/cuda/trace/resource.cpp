@@ -3,7 +3,7 @@
 #include <sonde/spaces/object.h>
 
 #include "collector.h"
-#include "services.h"
+#include "common/services.h"
 #include "sinks.h"
 
 #define XXH_INLINE_ALL

@@ -11,8 +11,8 @@
 #include <sonde/spaces/memory.h>
 #include <sonde/spaces/object.h>
 
+#include "common/services.h"
 #include "nvtx.h"
-#include "services.h"
 
 namespace sonde::cuda {
 

@@ -1,14 +1,13 @@
 // Entry of the plugin `cuda`: its options and the interface sonde.port/1.
 #include <cstring>
-#include <exception>
 #include <string>
 
 #include <sonde/plugin.h>
 #include <sonde/port.h>
 
+#include "common/entry.h"
 #include "nvtx.h"
 #include "port.h"
-#include "services.h"
 
 namespace sonde::cuda {
 
@@ -43,37 +42,6 @@ constexpr sonde_option_t kOptions[] = {
      SONDE_OPTION_TEXT, 0},
 };
 
-// Reads the options; without a configuration, or for a key that an older host dropped, the defaults hold.
-class OptionReader {
- public:
-  explicit OptionReader(const sonde_config_t *config) : config_(config) {}
-
-  void read(const char *name, bool &out) const {
-    uint32_t value = 0;
-    if (config_ != nullptr && services().config->get_bool(config_, name, &value) == SONDE_OK) out = value != 0;
-  }
-  template <typename Number>
-  void read_number(const char *name, Number &out) const {
-    int64_t value = 0;
-    if (config_ != nullptr && services().config->get_i64(config_, name, &value) == SONDE_OK) {
-      out = static_cast<Number>(value);
-    }
-  }
-  void read_time(const char *name, uint64_t &out) const {
-    int64_t value = 0;
-    if (config_ != nullptr && services().config->get_time(config_, name, &value) == SONDE_OK) {
-      out = static_cast<uint64_t>(value);
-    }
-  }
-  void read(const char *name, std::string &out) const {
-    const char *value = nullptr;
-    if (config_ != nullptr && services().config->get_text(config_, name, &value) == SONDE_OK) out = value;
-  }
-
- private:
-  const sonde_config_t *config_;
-};
-
 PortOptions read_options(const sonde_config_t *config) {
   PortOptions options;
   const OptionReader reader(config);
@@ -99,42 +67,30 @@ PortOptions read_options(const sonde_config_t *config) {
   return options;
 }
 
-// Runs `body` and turns what it throws into a status: no exception leaves the plugin.
-template <typename Body>
-sonde_status guarded(Body &&body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc &) {
-    return services().host->set_error(SONDE_E_FULL, "cuda: out of memory");
-  } catch (const std::exception &error) {
-    return services().host->set_error(SONDE_E_INTERNAL, (std::string("cuda: ") + error.what()).c_str());
-  }
-}
-
 Port *port_of(void *instance) { return static_cast<Port *>(instance); }
 
 sonde_status create(sonde_session_t *session, const sonde_config_t *options, void **instance) {
   *instance = nullptr;
-  return guarded([&] {
+  return guarded("cuda", [&] {
     *instance = new Port(session, read_options(options));
     return SONDE_OK;
   });
 }
 
 sonde_status start(void *instance) {
-  return guarded([&] { return port_of(instance)->start(); });
+  return guarded("cuda", [&] { return port_of(instance)->start(); });
 }
 
 sonde_status demand(void *instance) {
-  return guarded([&] { return port_of(instance)->demand(); });
+  return guarded("cuda", [&] { return port_of(instance)->demand(); });
 }
 
 sonde_status flush(void *instance, uint32_t forced) {
-  return guarded([&] { return port_of(instance)->flush(forced != 0); });
+  return guarded("cuda", [&] { return port_of(instance)->flush(forced != 0); });
 }
 
 sonde_status stop(void *instance) {
-  return guarded([&] { return port_of(instance)->stop(); });
+  return guarded("cuda", [&] { return port_of(instance)->stop(); });
 }
 
 void destroy(void *instance) {
@@ -148,31 +104,13 @@ sonde_status entry(uint32_t which, void *argument) {
     case SONDE_ENTRY_CUDA_INJECTION:
       return SONDE_OK;  // the port collects from its start on
     case SONDE_ENTRY_NVTX_INJECTION:
-      return guarded([&] { return nvtx::inject(reinterpret_cast<nvtx::GetExportTable>(argument)); });
+      return guarded("cuda", [&] { return nvtx::inject(reinterpret_cast<nvtx::GetExportTable>(argument)); });
     default:
       return SONDE_E_UNIMPLEMENTED;
   }
 }
 
 constexpr sonde_port_t kPort = {sizeof(sonde_port_t), 0, create, start, demand, flush, stop, destroy, entry};
-
-template <typename Service>
-sonde_status fetch(const sonde_host_t *host, const char *id, uint32_t min_size, const Service *&out) {
-  const void *table = nullptr;
-  const sonde_status status = host->get_service(id, min_size, &table);
-  out = static_cast<const Service *>(table);
-  return status;
-}
-
-sonde_status init(const sonde_host_t *host) {
-  Services &all = services();
-  all.host = host;
-  sonde_status status = fetch(host, SONDE_CAPTURE_SERVICE, SONDE_NEED(sonde_capture_service_t, inside), all.capture);
-  if (status == SONDE_OK) {
-    status = fetch(host, SONDE_CONFIG_SERVICE, SONDE_NEED(sonde_config_service_t, get_time), all.config);
-  }
-  return status;
-}
 
 const void *get_interface(const char *id) { return std::strcmp(id, SONDE_PORT_INTERFACE) == 0 ? &kPort : nullptr; }
 
@@ -194,7 +132,7 @@ SONDE_DEFINE_PLUGIN = {
     sonde::cuda::kOptions,
     static_cast<uint32_t>(std::size(sonde::cuda::kOptions)),
     sizeof(sonde_option_t),
-    sonde::cuda::init,
+    sonde::cuda::fetch_services,
     nullptr,
     sonde::cuda::get_interface,
 };

@@ -13,7 +13,7 @@
 #include <sonde/spaces/object.h>
 
 #include "collector.h"
-#include "services.h"
+#include "common/services.h"
 #include "sinks.h"
 
 namespace sonde::cuda::nvtx {
