@@ -5,6 +5,7 @@
 #include <sonde/analysis.h>
 #include <sonde/base.h>
 #include <sonde/capture.h>
+#include <sonde/claim.h>
 #include <sonde/clock.h>
 #include <sonde/columns.h>
 #include <sonde/config.h>
@@ -23,6 +24,7 @@
 #include <sonde/plugin.h>
 #include <sonde/plugins.h>
 #include <sonde/port.h>
+#include <sonde/ranges.h>
 #include <sonde/record.h>
 #include <sonde/reflect.h>
 #include <sonde/report.h>
@@ -30,6 +32,8 @@
 #include <sonde/run.h>
 #include <sonde/schema.h>
 #include <sonde/session.h>
+#include <sonde/spaces/access.h>
+#include <sonde/spaces/access_packed.h>
 #include <sonde/spaces/device.h>
 #include <sonde/spaces/framework.h>
 #include <sonde/spaces/host.h>

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "core/builtin_schemas.h"
 #include "core/spaces.h"
 
 namespace sonde::core {
@@ -478,17 +479,6 @@ const sonde_record_type_t kFrameworkTypes[] = {
      std::size(kFrameworkCompile), sizeof(sonde_field_t)},
 };
 
-struct BuiltIn {
-  uint32_t number;
-  sonde_schema_t schema;
-};
-
-template <size_t Count>
-constexpr BuiltIn built_in(uint32_t number, const char *name, const char *help,
-                           const sonde_record_type_t (&types)[Count]) {
-  return {number, {sizeof(sonde_schema_t), Count, name, help, types, sizeof(sonde_record_type_t), 0}};
-}
-
 }  // namespace
 
 void register_builtin_spaces() {
@@ -500,6 +490,7 @@ void register_builtin_spaces() {
       built_in(SONDE_SPACE_OBJECT, "sonde.object", "things that other records refer to", kObjectTypes),
       built_in(SONDE_SPACE_FRAMEWORK, "sonde.framework", "what the program above the runtime says it is doing",
                kFrameworkTypes),
+      access_space(),
   };
   for (const BuiltIn &space : spaces) {
     if (auto result = register_space(space.schema, space.number); !result) {

@@ -30,7 +30,7 @@ const Service &service(const char *id) {
 
 namespace sonde::core {
 
-// Adds sonde.session/1, capture/1, delivery/1, merge/1 and columns/1, and registers the built-in spaces.
+// Adds sonde.session/1, capture/1, delivery/1, claim/1, ranges/1, merge/1 and columns/1, and registers the built-in spaces.
 // Calling it twice is one call. [control]
 void install();
 

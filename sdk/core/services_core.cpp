@@ -1,6 +1,7 @@
 // The function tables of sonde.session/1, sonde.capture/1 and sonde.delivery/1.
 #include <cstring>
 
+#include "core/claims.h"
 #include "core/columns.h"
 #include "core/merge.h"
 #include "core/services.h"
@@ -362,6 +363,8 @@ void install() {
     add_service(SONDE_SESSION_SERVICE, &kSession);
     add_service(SONDE_CAPTURE_SERVICE, &kCapture);
     add_service(SONDE_DELIVERY_SERVICE, &kDelivery);
+    add_service(SONDE_CLAIM_SERVICE, &claim_service());
+    add_service(SONDE_RANGES_SERVICE, &ranges_service());
     install_merge();
     install_columns();
     return true;

@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 
+#include "core/claims.h"
 #include "core/session.h"
 #include "core/spaces.h"
 #include "core/strings.h"
@@ -29,9 +30,13 @@ void before_fork() {
   registry().mutex.lock();
   lock_spaces();
   strings().mutex().lock();
+  lock_claims();
+  lock_ranges();
 }
 
 void unlock_all() {
+  unlock_ranges();
+  unlock_claims();
   strings().mutex().unlock();
   unlock_spaces();
   registry().mutex.unlock();
@@ -48,6 +53,8 @@ void child_after_fork() {
     (void)all.owned[slot].release();
   }
   forget_thread_after_fork();
+  forget_claims();
+  forget_ranges();
   unlock_all();
 }
 
