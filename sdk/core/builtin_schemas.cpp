@@ -331,6 +331,28 @@ const sonde_field_t kFrameworkScope[] = {
     SONDE_FIELD(sonde_framework_scope_t, payload_kind, SONDE_KIND_ENUM, "", "none|unsigned|signed|double"),
 };
 
+const sonde_field_t kFrameworkOperator[] = {
+    SONDE_FIELD(sonde_framework_operator_t, scope, SONDE_KIND_ID, "", ""),
+    SONDE_FIELD(sonde_framework_operator_t, thread, SONDE_KIND_ID, "", ""),
+    SONDE_FIELD(sonde_framework_operator_t, name, SONDE_KIND_STRING, "", ""),
+    SONDE_FIELD(sonde_framework_operator_t, domain, SONDE_KIND_STRING, "", ""),
+    SONDE_FIELD(sonde_framework_operator_t, category, SONDE_KIND_STRING, "", ""),
+    SONDE_FIELD(sonde_framework_operator_t, color, SONDE_KIND_UINT, "", ""),
+    SONDE_FIELD(sonde_framework_operator_t, payload, SONDE_KIND_UINT, "", ""),
+    SONDE_FIELD(sonde_framework_operator_t, payload_kind, SONDE_KIND_ENUM, "", "none|unsigned|signed|double"),
+    SONDE_FIELD(sonde_framework_operator_t, link, SONDE_KIND_ENUM, "", "none|forward|backward"),
+    SONDE_FIELD(sonde_framework_operator_t, sequence, SONDE_KIND_ID, "", ""),
+    SONDE_FIELD(sonde_framework_operator_t, forward_thread, SONDE_KIND_ID, "", ""),
+    SONDE_FIELD(sonde_framework_operator_t, call_path, SONDE_KIND_ID, "", ""),
+    SONDE_FIELD(sonde_framework_operator_t, input_types, SONDE_KIND_SPAN_STRING, "", ""),
+    SONDE_FIELD(sonde_framework_operator_t, input_arguments, SONDE_KIND_SPAN_UINT, "", ""),
+    SONDE_FIELD(sonde_framework_operator_t, input_ranks, SONDE_KIND_SPAN_INT, "", ""),
+    SONDE_FIELD(sonde_framework_operator_t, input_shapes, SONDE_KIND_SPAN_INT, "", ""),
+};
+// A schema continues an earlier one only where the fields stay in place.
+static_assert(offsetof(sonde_framework_operator_t, payload_kind) == offsetof(sonde_framework_scope_t, payload_kind));
+static_assert(offsetof(sonde_framework_operator_t, sequence) == sizeof(sonde_framework_scope_t));
+
 const sonde_field_t kFrameworkScopeEnd[] = {
     SONDE_FIELD(sonde_framework_scope_end_t, scope, SONDE_KIND_ID, "", ""),
     SONDE_FIELD(sonde_framework_scope_end_t, thread, SONDE_KIND_ID, "", ""),
@@ -353,6 +375,10 @@ const sonde_field_t kFrameworkTensor[] = {
     SONDE_FIELD(sonde_framework_tensor_t, thread, SONDE_KIND_ID, "", ""),
     SONDE_FIELD(sonde_framework_tensor_t, device, SONDE_KIND_UINT, "", ""),
     SONDE_FIELD(sonde_framework_tensor_t, name, SONDE_KIND_STRING, "", ""),
+    SONDE_FIELD(sonde_framework_tensor_t, pool, SONDE_KIND_ID, "", ""),
+    SONDE_FIELD(sonde_framework_tensor_t, stream, SONDE_KIND_ID, "", ""),
+    SONDE_FIELD(sonde_framework_tensor_t, scope, SONDE_KIND_ID, "", ""),
+    SONDE_FIELD(sonde_framework_tensor_t, flags, SONDE_KIND_FLAGS, "", "earlier"),
 };
 
 const sonde_field_t kFrameworkCompile[] = {
@@ -361,6 +387,18 @@ const sonde_field_t kFrameworkCompile[] = {
     SONDE_FIELD(sonde_framework_compile_t, kind, SONDE_KIND_ENUM, "", "compile|recompile|graph_break|cache_hit"),
     SONDE_FIELD(sonde_framework_compile_t, name, SONDE_KIND_STRING, "", ""),
     SONDE_FIELD(sonde_framework_compile_t, reason, SONDE_KIND_STRING, "", ""),
+    SONDE_FIELD(sonde_framework_compile_t, file, SONDE_KIND_STRING, "", ""),
+    SONDE_FIELD(sonde_framework_compile_t, line, SONDE_KIND_UINT, "", ""),
+    SONDE_FIELD(sonde_framework_compile_t, id, SONDE_KIND_STRING, "", ""),
+    SONDE_FIELD(sonde_framework_compile_t, attempt, SONDE_KIND_UINT, "", ""),
+};
+
+const sonde_field_t kFrameworkCompiledKernel[] = {
+    SONDE_FIELD(sonde_framework_compiled_kernel_t, thread, SONDE_KIND_ID, "", ""),
+    SONDE_FIELD(sonde_framework_compiled_kernel_t, name, SONDE_KIND_STRING, "", ""),
+    SONDE_FIELD(sonde_framework_compiled_kernel_t, id, SONDE_KIND_STRING, "", ""),
+    SONDE_FIELD(sonde_framework_compiled_kernel_t, operators, SONDE_KIND_SPAN_STRING, "", ""),
+    SONDE_FIELD(sonde_framework_compiled_kernel_t, sources, SONDE_KIND_SPAN_STRING, "", ""),
 };
 
 const sonde_record_type_t kSessionTypes[] = {
@@ -455,8 +493,8 @@ const sonde_record_type_t kObjectTypes[] = {
 };
 
 const sonde_record_type_t kFrameworkTypes[] = {
-    {SONDE_FRAMEWORK_OPERATOR_BEGIN, sizeof(sonde_framework_scope_t), "operator_begin", "an operator begins",
-     kFrameworkScope, std::size(kFrameworkScope), sizeof(sonde_field_t)},
+    {SONDE_FRAMEWORK_OPERATOR_BEGIN, sizeof(sonde_framework_operator_t), "operator_begin", "an operator begins",
+     kFrameworkOperator, std::size(kFrameworkOperator), sizeof(sonde_field_t)},
     {SONDE_FRAMEWORK_OPERATOR_END, sizeof(sonde_framework_scope_end_t), "operator_end", "an operator ends",
      kFrameworkScopeEnd, std::size(kFrameworkScopeEnd), sizeof(sonde_field_t)},
     {SONDE_FRAMEWORK_SCOPE_PUSH, sizeof(sonde_framework_scope_t), "scope_push", "a scope opens", kFrameworkScope,
@@ -477,6 +515,9 @@ const sonde_record_type_t kFrameworkTypes[] = {
      kFrameworkTensor, std::size(kFrameworkTensor), sizeof(sonde_field_t)},
     {SONDE_FRAMEWORK_COMPILE, sizeof(sonde_framework_compile_t), "compile", "a compilation", kFrameworkCompile,
      std::size(kFrameworkCompile), sizeof(sonde_field_t)},
+    {SONDE_FRAMEWORK_COMPILED_KERNEL, sizeof(sonde_framework_compiled_kernel_t), "compiled_kernel",
+     "a kernel that the framework's compiler made", kFrameworkCompiledKernel, std::size(kFrameworkCompiledKernel),
+     sizeof(sonde_field_t)},
 };
 
 }  // namespace
