@@ -39,6 +39,7 @@
 #include <sonde/spaces/host.h>
 #include <sonde/spaces/memory.h>
 #include <sonde/spaces/object.h>
+#include <sonde/spaces/sample.h>
 #include <sonde/spaces/session.h>
 #include <sonde/status.h>
 #include <sonde/store.h>

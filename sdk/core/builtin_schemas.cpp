@@ -320,6 +320,13 @@ const sonde_field_t kObjectGraph[] = {
     SONDE_FIELD(sonde_object_graph_t, nodes, SONDE_KIND_UINT, "", ""),
 };
 
+const sonde_field_t kObjectCode[] = {
+    SONDE_FIELD(sonde_object_code_t, hash, SONDE_KIND_ID, "", ""),
+    SONDE_FIELD(sonde_object_code_t, bytes, SONDE_KIND_UINT, "bytes", ""),
+    SONDE_FIELD(sonde_object_code_t, offset, SONDE_KIND_UINT, "bytes", ""),
+    SONDE_FIELD(sonde_object_code_t, data, SONDE_KIND_SPAN_BYTES, "", ""),
+};
+
 const sonde_field_t kFrameworkScope[] = {
     SONDE_FIELD(sonde_framework_scope_t, scope, SONDE_KIND_ID, "", ""),
     SONDE_FIELD(sonde_framework_scope_t, thread, SONDE_KIND_ID, "", ""),
@@ -490,6 +497,8 @@ const sonde_record_type_t kObjectTypes[] = {
      std::size(kObjectStream), sizeof(sonde_field_t)},
     {SONDE_OBJECT_GRAPH, sizeof(sonde_object_graph_t), "graph", "a graph made executable, cloned or destroyed",
      kObjectGraph, std::size(kObjectGraph), sizeof(sonde_field_t)},
+    {SONDE_OBJECT_CODE, sizeof(sonde_object_code_t), "code", "a piece of a code object", kObjectCode,
+     std::size(kObjectCode), sizeof(sonde_field_t)},
 };
 
 const sonde_record_type_t kFrameworkTypes[] = {
@@ -532,6 +541,7 @@ void register_builtin_spaces() {
       built_in(SONDE_SPACE_FRAMEWORK, "sonde.framework", "what the program above the runtime says it is doing",
                kFrameworkTypes),
       access_space(),
+      sample_space(),
   };
   for (const BuiltIn &space : spaces) {
     if (auto result = register_space(space.schema, space.number); !result) {

@@ -19,5 +19,6 @@ constexpr BuiltIn built_in(uint32_t number, const char *name, const char *help,
 }
 
 BuiltIn access_space();
+BuiltIn sample_space();
 
 }  // namespace sonde::core

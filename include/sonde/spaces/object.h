@@ -14,6 +14,7 @@
 #define SONDE_OBJECT_CONTEXT 7u
 #define SONDE_OBJECT_STREAM 8u
 #define SONDE_OBJECT_GRAPH 9u
+#define SONDE_OBJECT_CODE 10u
 
 typedef struct sonde_object_module_t {
   sonde_record_t header;
@@ -109,5 +110,15 @@ typedef struct sonde_object_graph_t {
   uint32_t nodes;       // 0: unknown
   uint32_t reserved;
 } sonde_object_graph_t;
+
+// A piece of a code object (a cubin). Its pieces come in any order, each once for a session; they are complete when
+// their sizes add up to `bytes`.
+typedef struct sonde_object_code_t {
+  sonde_record_t header;
+  uint64_t hash;    // XXH3-64 of the whole, as sonde_object_module_t has it
+  uint64_t bytes;   // of the whole
+  uint64_t offset;  // of this piece in the whole
+  sonde_span_t data;
+} sonde_object_code_t;
 
 #endif
