@@ -34,7 +34,8 @@ PyMODINIT_FUNC PyInit__sonde(void) {
   error_class = PyErr_NewExceptionWithDoc("sonde.Error", "A call into Sonde failed: args are the text and the status.",
                                           nullptr, nullptr);
   if (error_class == nullptr || PyModule_AddObject(module, "Error", error_class) < 0) return nullptr;
-  for (PyMethodDef *methods : {session_methods, run_methods, result_methods, reflect_methods}) {
+  for (PyMethodDef *methods :
+       {session_methods, framework_methods, record_methods, run_methods, result_methods, reflect_methods}) {
     if (PyModule_AddFunctions(module, methods) < 0) return nullptr;
   }
   return module;

@@ -10,21 +10,6 @@ namespace {
 const sonde_plugins_service_t *plugins() { return service<sonde_plugins_service_t>(SONDE_PLUGINS_SERVICE); }
 const sonde_reflect_service_t *reflection() { return service<sonde_reflect_service_t>(SONDE_REFLECT_SERVICE); }
 
-// The UTF-8 of a str; NULL with an exception for anything else. (PyUnicode_AsUTF8AndSize joined the limited API in 3.10.)
-class Utf8 {
- public:
-  explicit Utf8(PyObject *text) : bytes_(PyUnicode_AsUTF8String(text)) {}
-  ~Utf8() { Py_XDECREF(bytes_); }
-  Utf8(Utf8 &&other) noexcept : bytes_(other.bytes_) { other.bytes_ = nullptr; }
-  Utf8(const Utf8 &) = delete;
-  Utf8 &operator=(const Utf8 &) = delete;
-  const char *get() const { return bytes_ == nullptr ? nullptr : PyBytes_AsString(bytes_); }
-  uint64_t size() const { return bytes_ == nullptr ? 0 : static_cast<uint64_t>(PyBytes_Size(bytes_)); }
-
- private:
-  PyObject *bytes_;
-};
-
 // Arguments of one call; owns what the values point to.
 struct Arguments {
   std::vector<sonde_value_t> values;

@@ -82,32 +82,15 @@ PyObject *status_of(PyObject *, PyObject *capsule) {
                        status.memory, "memory_peak", status.memory_peak, "streams", status.streams);
 }
 
-bool wants(sonde_session_t *session, uint32_t space, uint32_t type) {
-  const uint64_t *demand = nullptr;
-  return capture()->demand(session, space, &demand) == SONDE_OK && sonde_wants(demand, type) != 0;
-}
-
-sonde_string_t intern(const char *text) {
-  sonde_string_t id = 0;
-  (void)capture()->intern(text, UINT64_MAX, &id);
-  return id;
-}
-
-// True when the record was taken; a full ring is counted by the host and no error here.
-PyObject *emit(sonde_session_t *session, const sonde_record_t *record) {
-  const sonde_status status = capture()->emit(session, record);
-  if (status < 0 && status != SONDE_E_FULL) return raise(status);
-  return PyBool_FromLong(status == SONDE_OK);
-}
-
-// begin(session, type, name, domain, scope): a scope, operator, range or mark.
+// begin(session, type, name, domain, scope, category): a scope, operator, range or mark.
 PyObject *emit_begin(PyObject *, PyObject *arguments) {
   PyObject *capsule = nullptr;
   unsigned int type = 0;
   const char *name = nullptr;
   const char *domain = "";
   unsigned long long scope = 0;
-  if (!PyArg_ParseTuple(arguments, "OIs|sK", &capsule, &type, &name, &domain, &scope)) return nullptr;
+  const char *category = "";
+  if (!PyArg_ParseTuple(arguments, "OIs|sKs", &capsule, &type, &name, &domain, &scope, &category)) return nullptr;
   sonde_session_t *const session = unwrap_session(capsule);
   if (session == nullptr) return nullptr;
   if (!wants(session, SONDE_SPACE_FRAMEWORK, type & 63)) Py_RETURN_FALSE;
@@ -117,6 +100,7 @@ PyObject *emit_begin(PyObject *, PyObject *arguments) {
   record.thread = static_cast<uint64_t>(::gettid());
   record.name = intern(name);
   record.domain = intern(domain);
+  record.category = intern(category);
   return emit(session, &record.header);
 }
 
@@ -225,6 +209,23 @@ PyObject *stamp(PyObject *, PyObject *) { return PyLong_FromUnsignedLongLong(son
 
 }  // namespace
 
+bool wants(sonde_session_t *session, uint32_t space, uint32_t type) {
+  const uint64_t *demand = nullptr;
+  return capture()->demand(session, space, &demand) == SONDE_OK && sonde_wants(demand, type) != 0;
+}
+
+sonde_string_t intern(const char *text) {
+  sonde_string_t id = 0;
+  (void)capture()->intern(text, UINT64_MAX, &id);
+  return id;
+}
+
+PyObject *emit(sonde_session_t *session, const sonde_record_t *record) {
+  const sonde_status status = capture()->emit(session, record);
+  if (status < 0 && status != SONDE_E_FULL) return raise(status);
+  return PyBool_FromLong(status == SONDE_OK);
+}
+
 PyObject *wrap_session(sonde_session_t *session) { return PyCapsule_New(session, kCapsule, nullptr); }
 
 sonde_session_t *unwrap_session(PyObject *capsule) {
@@ -241,7 +242,8 @@ PyMethodDef session_methods[] = {
     {"stop", stop, METH_O, "stop(session)"},
     {"close", close, METH_O, "close(session)"},
     {"status", status_of, METH_O, "status(session) -> dict"},
-    {"emit_begin", emit_begin, METH_VARARGS, "emit_begin(session, type, name, domain='', scope=0) -> bool"},
+    {"emit_begin", emit_begin, METH_VARARGS,
+     "emit_begin(session, type, name, domain='', scope=0, category='') -> bool"},
     {"emit_end", emit_end, METH_VARARGS, "emit_end(session, type, domain='', scope=0) -> bool"},
     {"emit_metric", emit_metric, METH_VARARGS, "emit_metric(session, name, value, unit='', rule=0) -> bool"},
     {"emit_allocate", emit_allocate, METH_VARARGS,

@@ -4,6 +4,11 @@ import json
 import os
 
 from . import _sonde
+from .events import Events
+from .frames import frame
+
+# What `records=True` keeps: all that the program and its frameworks say about themselves.
+SAID_BY_THE_PROGRAM = {"sonde.framework": None, "sonde.object": ["call_path"], "sonde.session": ["note"]}
 
 
 def _yaml(configuration):
@@ -44,6 +49,10 @@ class Results:
         self.table(origin, name)
         return self._columns[origin, name]
 
+    def frame(self, origin, name):
+        """The table as a pandas.DataFrame. ImportError where pandas is absent."""
+        return frame(self.table(origin, name))
+
     def report(self, format="text"):
         """The report as text, json, sarif or csv."""
         return self._reports[format]
@@ -53,10 +62,12 @@ class Run:
     """A run in this process: a session with analyses. A context manager; its results are there afterwards.
 
     `configuration` is YAML text or a dict with the keys of a run file; `analyses`, `ports` and `record` are shorthands
-    for those keys.
+    for those keys. `records` names what to keep in memory as dicts, {space: [types] or None for all}; True: what the
+    program says about itself. Past `records_limit` bytes, records are counted in `records_left_out` and not kept.
     """
 
-    def __init__(self, configuration=None, analyses=None, ports=None, record=None):
+    def __init__(self, configuration=None, analyses=None, ports=None, record=None, records=None,
+                 records_limit=256 << 20):
         tree = dict(configuration) if isinstance(configuration, dict) else configuration
         if tree is None or isinstance(tree, dict):
             tree = tree or {}
@@ -66,26 +77,57 @@ class Run:
                 tree["ports"] = ports
             if record is not None:
                 tree["record"] = {"path": os.fspath(record)}
+        elif not (analyses is None and ports is None and record is None):
+            raise TypeError("analyses, ports and record belong into the YAML text of the configuration")
+        self.results = None
+        self.records = []
+        self.records_left_out = 0
+        self._previous = self._collector = None
         self._handle = _sonde.open_run(_yaml(tree))
         self.session = _sonde.run_session(self._handle)
-        self.results = None
+        if records:
+            wanted = SAID_BY_THE_PROGRAM if records is True else records
+            self._collector = _sonde.collect(self.session, wanted, records_limit)
 
     def start(self):
         _sonde.start_run(self._handle)
+        self._previous = _sonde.current_session()
         _sonde.set_current(self.session)
         return self
 
     def finish(self):
         """Stops, runs the analyses to their end and returns the results."""
         if self.results is None:
+            self._leave()
             _sonde.finish_run(self._handle)
             self._collect()
         return self.results
 
+    def _leave(self):
+        # The session before becomes the current one again, unless another took its place meanwhile.
+        current = _sonde.current_session()
+        if current is None or _sonde.session_address(current) != _sonde.session_address(self.session):
+            return
+        try:
+            _sonde.set_current(self._previous)
+        except _sonde.Error:
+            _sonde.set_current(None)  # it was closed meanwhile
+        self._previous = None
+
     def _collect(self):
-        self.results = Results(self.session)
-        _sonde.close_run(self._handle)
-        self._handle = self.session = None
+        try:
+            self.results = Results(self.session)
+            if self._collector is not None:
+                self.records, self.records_left_out = _sonde.collected(self._collector, self.session)
+        finally:
+            self.close()
+
+    def close(self):
+        """Ends the run without results where it is not finished yet."""
+        handle, self._handle = self._handle, None
+        self.session = self._collector = None
+        if handle is not None:
+            _sonde.close_run(handle)
 
     def replay(self, path):
         _sonde.replay_run(self._handle, os.fspath(path))
@@ -103,7 +145,7 @@ class Run:
 
     def __del__(self):
         if getattr(self, "_handle", None) is not None:
-            _sonde.close_run(self._handle)
+            self.close()
 
 
 class Capture:
@@ -122,6 +164,12 @@ class Capture:
         if scripts:
             tree["scripts"] = [{"path": os.fspath(script)} for script in scripts]
         return Run(tree).replay(self.path)
+
+    def events(self, spaces=None, limit=1 << 30):
+        """What was recorded, as `Events`. `spaces`: {space: [types] or None}; default: what the program said."""
+        run = Run(records=spaces or True, records_limit=limit)
+        run.replay(self.path)
+        return Events(run.records, run.records_left_out)
 
 
 def open(path):
