@@ -65,6 +65,17 @@ const sonde_field_t kSessionFork[] = {
     SONDE_FIELD(sonde_session_fork_t, child, SONDE_KIND_ID, "", ""),
 };
 
+const sonde_field_t kSessionWindow[] = {
+    SONDE_FIELD(sonde_session_window_t, end, SONDE_KIND_TIME, "", ""),
+    SONDE_FIELD(sonde_session_window_t, stratum, SONDE_KIND_ID, "", ""),
+    SONDE_FIELD(sonde_session_window_t, launches, SONDE_KIND_UINT, "", ""),
+    SONDE_FIELD(sonde_session_window_t, slots, SONDE_KIND_UINT, "", ""),
+    SONDE_FIELD(sonde_session_window_t, collected, SONDE_KIND_UINT, "", ""),
+    SONDE_FIELD(sonde_session_window_t, state, SONDE_KIND_ENUM, "", "left_out|collected"),
+    SONDE_FIELD(sonde_session_window_t, next, SONDE_KIND_ENUM, "", "left_out|collected"),
+    SONDE_FIELD(sonde_session_window_t, origin, SONDE_KIND_STRING, "", ""),
+};
+
 const sonde_field_t kHostCall[] = {
     SONDE_FIELD(sonde_host_call_t, end, SONDE_KIND_TIME, "", ""),
     SONDE_FIELD(sonde_host_call_t, thread, SONDE_KIND_ID, "", ""),
@@ -423,6 +434,8 @@ const sonde_record_type_t kSessionTypes[] = {
      std::size(kSessionStream), sizeof(sonde_field_t)},
     {SONDE_SESSION_FORK, sizeof(sonde_session_fork_t), "fork", "the process forked", kSessionFork,
      std::size(kSessionFork), sizeof(sonde_field_t)},
+    {SONDE_SESSION_WINDOW, sizeof(sonde_session_window_t), "window", "what a port collected or left out for its budget",
+     kSessionWindow, std::size(kSessionWindow), sizeof(sonde_field_t)},
 };
 
 const sonde_record_type_t kHostTypes[] = {

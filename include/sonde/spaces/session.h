@@ -12,6 +12,7 @@
 #define SONDE_SESSION_NOTE 5u
 #define SONDE_SESSION_STREAM 6u
 #define SONDE_SESSION_FORK 7u
+#define SONDE_SESSION_WINDOW 8u
 
 // The process whose events follow. One for each source.
 typedef struct sonde_session_start_t {
@@ -78,5 +79,28 @@ typedef struct sonde_session_fork_t {
   sonde_record_t header;
   uint64_t child;  // process id; 0: unknown
 } sonde_session_fork_t;
+
+#define SONDE_WINDOW_LEFT_OUT 0u
+#define SONDE_WINDOW_COLLECTED 1u
+#define SONDE_LAUNCHES_UNKNOWN UINT64_MAX
+
+// A stretch of time in which a port collected, or left out, what it samples to keep a budget. The windows of one origin
+// follow each other without a gap, from its first one to the end of the capture. Time is cut into strata of `slots`
+// slots of planned equal length, of which `collected` were chosen at random before the stratum began: so each slot was
+// collected with the probability collected / slots, whatever happened in it. A window that is collected is one slot;
+// neighbours that were left out are one window. A stratum that the capture's end cut short has no more windows. The
+// record lies in the port's stream before the records of what was launched after `end`.
+typedef struct sonde_session_window_t {
+  sonde_record_t header;  // time: the window's begin
+  uint64_t end;           // raw stamp
+  uint64_t stratum;       // from 1
+  uint64_t launches;      // calls within that launch work, collected or not; SONDE_LAUNCHES_UNKNOWN
+  uint32_t slots;         // of the stratum
+  uint32_t collected;     // of these, collected
+  uint32_t state;         // SONDE_WINDOW_*
+  uint32_t next;          // SONDE_WINDOW_* of the window that begins at `end`
+  sonde_string_t origin;  // the port
+  uint32_t reserved;
+} sonde_session_window_t;
 
 #endif

@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
+#include <optional>
 #include <utility>
 
 #include <sonde/clock.h>
 #include <sonde/ledger.h>
 #include <sonde/record.h>
+#include <sonde/spaces/session.h>
 
 #include "common/services.h"
+#include "launches.h"
 #include "port.h"
 #include "resource.h"
 
@@ -21,6 +25,10 @@ namespace {
 constexpr uint32_t kInfo = 0;
 constexpr uint32_t kWarning = 1;
 constexpr uint32_t kNoData = 3;
+
+constexpr char kClaimResource[] = "cuda.device";
+constexpr char kClaimMode[] = "activity";
+constexpr char kClaimHolder[] = "cuda";
 
 std::atomic<Collector *> current{nullptr};
 
@@ -37,6 +45,14 @@ void on_buffer_requested(uint8_t **buffer, size_t *bytes, size_t *record_limit) 
 void on_buffer_completed(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes) {
   Collector::instance().buffer_completed(context, stream, buffer, bytes, valid_bytes);
 }
+
+// Kinds that a budget may leave out. What is rare and gives the others their meaning (objects, allocations, pools) is
+// always collected, and the counters of managed memory, whose switching costs more than their collection saves.
+constexpr uint32_t kSampledKinds[] = {kind::kMemcpy,           kind::kMemcpyPeer, kind::kMemset,
+                                      kind::kConcurrentKernel, kind::kDriver,     kind::kRuntime,
+                                      kind::kSynchronization,  kind::kOverhead,   kind::kGraphTrace};
+
+constexpr uint64_t callback_point(uint32_t domain, uint32_t point) { return uint64_t{domain} << 32 | point; }
 
 // True when this process was entered through the driver's injection: CUPTI is then switched on while the driver
 // initialises and must not be asked for objects that exist already.
@@ -140,6 +156,7 @@ void Collector::attach(Port *port, const CollectorSettings &settings) {
   if (!open(port, settings)) return;
   port->attached(vendor_clock_);
   if (!running_ && !begin(port)) return;
+  update_budget();
   apply();
 }
 
@@ -149,9 +166,21 @@ bool Collector::open(Port *port, const CollectorSettings &settings) {
     return false;
   }
   if (opened_.load(std::memory_order_relaxed)) return true;
+  // Held from here on: CUPTI stays loaded, and with it what excludes other collectors.
+  const sonde_claim_service_t *claims = services().claim;
+  if (!claimed_ && claims != nullptr) {
+    if (claims->take(kClaimResource, kClaimMode, kClaimHolder) != SONDE_OK) {
+      port->note(kNoData, std::string("no data because ") + services().host->last_error());
+      return false;
+    }
+    claimed_ = true;
+  }
+  if (port->needs().budget > 0) call_ns_before_ = driver_call_ns();
   api_ = open_cupti(settings.cupti);
   if (!api_.complete()) {
     port->note(kNoData, "no data because " + api_.error);
+    if (claimed_) claims->release(kClaimResource, kClaimMode);
+    claimed_ = false;
     return false;
   }
   settings_ = settings;
@@ -215,6 +244,7 @@ sonde_status Collector::detach(Port *port) {
   }
   port->finish(late_buffers());
   if (!running_) return status;
+  update_budget();
   if (last) {
     end();
   } else {
@@ -241,11 +271,19 @@ void Collector::end() {
   }
   thread_.join();
   pool_.trim();
+  duty_.reset();
+  sampling_ = false;
+  left_out_ = false;
+  std::lock_guard<std::mutex> hold(window_mutex_);
+  window_ = {};
+  report_ = {};
 }
 
 void Collector::refresh() {
   std::lock_guard<std::mutex> control(control_mutex_);
-  if (running_) apply();
+  if (!running_) return;
+  update_budget();
+  apply();
 }
 
 // ---- what CUPTI has switched on ------------------------------------------------------------------------------------
@@ -261,6 +299,11 @@ CollectorNeeds Collector::needs() const {
     all.graphs |= one.graphs;
     all.modules |= one.modules;
     all.streams |= one.streams;
+    all.budget = std::max(all.budget, one.budget);
+  }
+  if (left_out_) {
+    for (const uint32_t kind : kSampledKinds) all.kinds.reset(kind);
+    all.runtime_launches = all.driver_launches = false;
   }
   return all;
 }
@@ -354,13 +397,22 @@ void Collector::apply_counters(bool wanted) {
 }
 
 void Collector::apply_subscription(const CollectorNeeds &wanted) {
-  std::vector<uint32_t> points;
+  std::vector<uint64_t> points;
+  const auto add = [&](uint32_t domain, std::initializer_list<uint32_t> some) {
+    for (const uint32_t point : some) points.push_back(callback_point(domain, point));
+  };
   if (wanted.graphs) {
-    points.insert(points.end(), {kResourceGraphCreated, kResourceGraphDestroyStarting, kResourceGraphCloned,
-                                 kResourceGraphExecCreated, kResourceGraphExecDestroyStarting});
+    add(kDomainResource, {kResourceGraphCreated, kResourceGraphDestroyStarting, kResourceGraphCloned,
+                          kResourceGraphExecCreated, kResourceGraphExecDestroyStarting});
   }
-  if (wanted.modules) points.insert(points.end(), {kResourceModuleLoaded, kResourceModuleUnloadStarting});
-  if (wanted.streams) points.push_back(kResourceStreamDestroyStarting);
+  if (wanted.modules) add(kDomainResource, {kResourceModuleLoaded, kResourceModuleUnloadStarting});
+  if (wanted.streams) add(kDomainResource, {kResourceStreamDestroyStarting});
+  const size_t objects = points.size();
+  // Also while a session without a budget suspends it: the windows go on.
+  if (wanted.budget > 0) {
+    add(kDomainDriver, {kDriverGetVersion});
+    for (const uint32_t call : kDriverLaunchCalls) add(kDomainDriver, {call});
+  }
   if (points == points_) return;
   if (points.empty()) {
     unsubscribe();
@@ -370,16 +422,28 @@ void Collector::apply_subscription(const CollectorNeeds &wanted) {
   const bool present = api_.subscribe != nullptr && api_.unsubscribe != nullptr && api_.enable_callback != nullptr;
   CuptiResult result = present ? kCuptiSuccess : kCuptiNotInitialized;
   if (present && subscriber_ == nullptr) {
-    result = api_.subscribe(&subscriber_, on_resource, nullptr);
+    result = api_.subscribe(&subscriber_, on_callback, nullptr);
     if (result != kCuptiSuccess) subscriber_ = nullptr;
   }
-  for (const uint32_t point : points_) {
+  const auto enable = [&](uint32_t on, uint64_t point) {
+    return api_.enable_callback(on, subscriber_, static_cast<uint32_t>(point >> 32), static_cast<uint32_t>(point));
+  };
+  for (const uint64_t point : points_) {
     const bool kept = std::find(points.begin(), points.end(), point) != points.end();
-    if (subscriber_ != nullptr && !kept) api_.enable_callback(0, subscriber_, kDomainResource, point);
+    if (subscriber_ != nullptr && !kept) enable(0, point);
   }
-  for (const uint32_t point : points) {
-    if (result != kCuptiSuccess) break;
-    result = api_.enable_callback(1, subscriber_, kDomainResource, point);
+  // An older library does not know the newest calls; single refusals among these are no fault.
+  bool counting = false;
+  for (size_t i = 0; i < points.size() && result == kCuptiSuccess; ++i) {
+    const CuptiResult one = enable(1, points[i]);
+    if (i < objects) result = one;
+    counting |= i > objects && one == kCuptiSuccess;
+  }
+  counting_ = counting && result == kCuptiSuccess;
+  if (wanted.budget > 0 && !counting_) {
+    tell(kWarning,
+         "launches are not counted, because CUPTI's callbacks are not to be had: the budget rests on the assumption "
+         "that collection doubles the cost of a launch, and counts are scaled by time");
   }
   if (result == kCuptiSuccess) {
     points_ = std::move(points);
@@ -388,6 +452,7 @@ void Collector::apply_subscription(const CollectorNeeds &wanted) {
   // Half a subscription is none: what was taken is given back once, here.
   subscription_refused_ = true;
   unsubscribe();
+  if (objects == 0) return;
   tell(kNoData, result == kCuptiMultipleSubscribers
                     ? "no data on graphs, hashes of modules and ends of streams because another profiler holds "
                       "CUPTI's subscription; activity records are collected"
@@ -400,6 +465,7 @@ void Collector::unsubscribe() {
   if (subscriber_ != nullptr) api_.unsubscribe(subscriber_);
   subscriber_ = nullptr;
   points_.clear();
+  counting_ = false;
 }
 
 void Collector::switch_off_all() {
@@ -418,6 +484,135 @@ void Collector::switch_off_all() {
     size_t bytes = sizeof(zeroed);
     api_.activity_set_attribute(kAttributeZeroedBuffers, &bytes, &zeroed);
   }
+}
+
+// ---- budget --------------------------------------------------------------------------------------------------------
+
+// The least budget holds for all sessions, and none while one session wants everything.
+void Collector::update_budget() {
+  double least = 0;
+  for (const Port *port : ports_) {
+    const CollectorNeeds one = port->needs();
+    if (!one.any()) continue;
+    if (one.budget <= 0) {
+      least = 0;
+      break;
+    }
+    least = least == 0 ? one.budget : std::min(least, one.budget);
+  }
+  std::lock_guard<std::mutex> hold(queue_mutex_);
+  if (least == budget_) return;
+  budget_ = least;
+  // Until the thread begins the first window nothing is collected, as it would belong to none.
+  left_out_ = least > 0 && (left_out_ || window().stratum == 0);
+  turn_ = true;
+  wake_.notify_all();
+}
+
+Window Collector::window() const {
+  std::lock_guard<std::mutex> hold(window_mutex_);
+  Window copy = window_;
+  copy.end = now();
+  copy.end_launches = counting_ ? launches_counted() : SONDE_LAUNCHES_UNKNOWN;
+  copy.next_collected = false;
+  return copy;
+}
+
+BudgetReport Collector::budget_report() const {
+  std::lock_guard<std::mutex> hold(window_mutex_);
+  return report_;
+}
+
+Collector::Clock::time_point Collector::turn_due() const {
+  const double budget = budget_;
+  if (sampling_ ? budget == 0 : budget > 0) return not_before_;
+  return sampling_ ? std::max(duty_->due(), not_before_) : Clock::time_point::max();
+}
+
+void Collector::enter_window(uint64_t stamp, uint64_t launches) {
+  std::lock_guard<std::mutex> hold(window_mutex_);
+  window_ = {};
+  window_.begin = stamp;
+  window_.begin_launches = launches;
+  if (sampling_) {
+    window_.stratum = duty_->stratum().number;
+    window_.slots = duty_->stratum().slots;
+    window_.chosen = static_cast<uint32_t>(duty_->stratum().chosen.size());
+    window_.collected = duty_->collected();
+  } else {
+    window_.stratum = duty_->controller().number_certain();
+  }
+  const BudgetController &controller = duty_->controller();
+  ++report_.windows;
+  report_.budget = controller.budget();
+  report_.collecting = controller.collecting_slowdown();
+  report_.standing = controller.standing_slowdown();
+  report_.standing_ns = controller.standing_ns();
+  report_.counted = counting_;
+  report_.out_of_reach = controller.out_of_reach();
+  if (controller.elapsed_ns() > 0) report_.collected_share = controller.collected_ns() / controller.elapsed_ns();
+  if (controller.launches() > 0) report_.launch_ns = controller.elapsed_ns() / controller.launches();
+}
+
+// Ends the window under way, if there is one, for all sessions.
+void Collector::move_window(uint64_t stamp, uint64_t launches, bool next_collected) {
+  Window ended;
+  {
+    std::lock_guard<std::mutex> hold(window_mutex_);
+    window_.end = stamp;
+    window_.end_launches = launches;
+    window_.next_collected = next_collected;
+    ended = window_;
+  }
+  if (ended.stratum == 0) return;
+  std::lock_guard<std::mutex> hold(ports_mutex_);
+  for (Port *port : ports_) port->end_window(ended);
+}
+
+void Collector::turn_window() {
+  if (Clock::now() < turn_due()) return;
+  // A detach that waits for this thread holds the lock: nothing is to be switched then.
+  std::unique_lock<std::mutex> control(control_mutex_, std::try_to_lock);
+  if (!control.owns_lock() || !running_) {
+    not_before_ = Clock::now() + std::chrono::milliseconds(1);
+    return;
+  }
+  const double budget = budget_;
+  const bool begins = !sampling_ && budget > 0;
+  const bool ends = sampling_ && budget == 0;
+  if (!begins && !ends && !sampling_) return;
+  uint64_t first = 0;
+  {
+    std::lock_guard<std::mutex> hold(window_mutex_);
+    first = window_.begin_launches;
+  }
+  if (begins && (duty_ == nullptr || duty_->controller().budget() != budget)) {
+    const uint64_t seed = sonde_stamp() * 0x9E3779B97F4A7C15u;
+    duty_ = std::make_unique<DutyCycle>(budget, settings_.slot_ns, seed);
+    const double before = call_ns_before_;
+    const double call_ns = before > 0 ? driver_call_ns() : 0;
+    duty_->controller().set_standing_cost(std::max(call_ns - before, 0.0));
+  }
+
+  // Switching belongs to the collected side: such a window begins before it is switched on and ends after off.
+  Clock::time_point at = Clock::now();
+  uint64_t stamp = now();
+  uint64_t launches = launches_counted();
+  const bool next = ends || (begins ? duty_->begin(at) : duty_->next_collected());
+  if (left_out_ == next) {
+    left_out_ = !next;
+    apply();
+    if (!next) {
+      at = Clock::now();
+      stamp = now();
+      launches = launches_counted();
+    }
+  }
+  const bool counted = counting_;
+  move_window(stamp, counted ? launches : SONDE_LAUNCHES_UNKNOWN, next);
+  if (!begins && !ends) duty_->step(at, counted ? std::optional<uint64_t>(launches - first) : std::nullopt);
+  sampling_ = !ends;
+  enter_window(stamp, launches);
 }
 
 // ---- buffers -------------------------------------------------------------------------------------------------------
@@ -482,7 +677,10 @@ void Collector::drain() {
       full.swap(queue_);
     }
     if (full.empty()) return;
-    for (const FullBuffer &buffer : full) process(buffer);
+    for (const FullBuffer &buffer : full) {
+      process(buffer);
+      turn_window();  // on time, however many buffers wait
+    }
   }
 }
 
@@ -510,7 +708,14 @@ void Collector::work() {
   for (;;) {
     // Where somebody asks for a flush every period already, this clock only stands in when the asking ends.
     const auto next = last_flush_ + (asked_ ? 2 * period : period);
-    wake_.wait_until(lock, next, [this] { return !queue_.empty() || requested_ > finished_ || stopping_; });
+    wake_.wait_until(lock, std::min(next, turn_due()),
+                     [this] { return !queue_.empty() || requested_ > finished_ || stopping_ || turn_; });
+    turn_ = false;
+    if (Clock::now() >= turn_due()) {
+      lock.unlock();
+      turn_window();
+      lock.lock();
+    }
     if (requested_ > finished_) {
       const uint64_t ticket = requested_;
       const bool forced = std::exchange(forced_, false);

@@ -23,6 +23,7 @@
 #include "buffer_pool.h"
 #include "cupti_api.h"
 #include "decode.h"
+#include "duty.h"
 
 namespace sonde::cuda {
 
@@ -40,6 +41,7 @@ struct CollectorSettings {
   uint64_t deadline_ns = 2'000'000'000;    // for a flush that somebody waits for
   bool prepare_buffers = true;             // hand in zeroed buffers
   bool vendor_clock = false;               // leave CUPTI its own clock
+  uint64_t slot_ns = 20'000'000;           // shortest time that is collected or left out under a budget
 };
 
 // What a session asks of CUPTI.
@@ -51,9 +53,23 @@ struct CollectorNeeds {
   bool graphs = false;   // callbacks when graphs are made and destroyed
   bool modules = false;  // callbacks when modules are loaded and unloaded
   bool streams = false;  // callbacks when streams are destroyed
+  double budget = 0;     // greatest slow-down; 0: collect everything
 
   bool callbacks() const { return graphs || modules || streams; }
   bool any() const { return kinds.any() || runtime_launches || driver_launches || managed || callbacks(); }
+};
+
+// What a budgeted capture did and what it cost, by its own measurement.
+struct BudgetReport {
+  double budget = 0;
+  double collected_share = 0;  // of the time
+  double collecting = 0;       // slow-down by collecting
+  double standing = 0;         // slow-down by what goes on while nothing is collected
+  double standing_ns = 0;      // the same for a launch
+  double launch_ns = 0;        // time between two launches
+  uint64_t windows = 0;
+  bool counted = false;       // launches were counted, so the slow-down was measured
+  bool out_of_reach = false;  // what goes on costs more than the budget
 };
 
 class Collector {
@@ -85,6 +101,10 @@ class Collector {
   // No record of a later buffer is expected to begin before this; 0: unknown. Of the collector's thread.
   uint64_t watermark() const { return flushed_; }
 
+  // Under a budget: the window under way as if it ended now (stratum 0: there is none), and the costs so far. [any]
+  Window window() const;
+  BudgetReport budget_report() const;
+
   // CUPTI's callbacks.
   void buffer_requested(uint8_t **buffer, size_t *bytes, size_t *record_limit);
   void buffer_completed(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes);
@@ -115,6 +135,7 @@ class Collector {
   void apply_calls(bool runtime, bool wanted, bool &applied);
   void apply_counters(bool wanted);
   void apply_subscription(const CollectorNeeds &needs);
+  void update_budget();
   CollectorNeeds needs() const;
   void unsubscribe();
   void switch_off_all();
@@ -127,6 +148,10 @@ class Collector {
   void process(const FullBuffer &buffer);
   void flush_now(bool forced);
   void retry_counters();
+  void turn_window();
+  void move_window(uint64_t stamp, uint64_t launches, bool next_collected);
+  void enter_window(uint64_t stamp, uint64_t launches);
+  Clock::time_point turn_due() const;
 
   std::mutex control_mutex_;  // attach, detach, refresh
   std::mutex ports_mutex_;    // ports_, while buffers are handed to them
@@ -146,12 +171,25 @@ class Collector {
   std::atomic<bool> broken_{false};  // a flush did not return in time
   bool subscription_refused_ = false;
   Subscriber subscriber_ = nullptr;
-  std::vector<uint32_t> points_;  // of the resource domain, enabled
+  std::vector<uint64_t> points_;  // enabled callbacks: domain << 32 | point
+  bool claimed_ = false;          // the device, for activity
 
   BufferPool pool_;
   std::unique_ptr<Decoder> decoder_;
   uint64_t flushed_ = 0;
   std::atomic<uint64_t> late_buffers_{0};
+
+  // A budgeted capture. The collector's thread moves from window to window; control threads say what is wanted.
+  std::atomic<double> budget_{0};      // in force; 0: everything is collected
+  std::atomic<bool> left_out_{false};  // CUPTI makes no records of what is sampled
+  std::atomic<bool> counting_{false};  // launches are counted
+  double call_ns_before_ = 0;          // of a driver call, before CUPTI was opened; 0: not measured
+  std::unique_ptr<DutyCycle> duty_;    // of the thread
+  bool sampling_ = false;              // of the thread: windows are under way
+  Clock::time_point not_before_ = {};  // of the thread: when it tries again
+  mutable std::mutex window_mutex_;
+  Window window_;
+  BudgetReport report_;
 
   std::mutex queue_mutex_;
   std::condition_variable wake_;
@@ -160,6 +198,7 @@ class Collector {
   uint64_t requested_ = 0;  // flushes asked for
   uint64_t finished_ = 0;   // flushes done
   bool forced_ = false;
+  bool turn_ = false;        // the budget changed
   bool switch_off_ = false;  // the next flush ends with switching everything off
   bool stopping_ = false;
   bool exited_ = false;

@@ -138,6 +138,8 @@ inline constexpr uint32_t kDriverLaunchCalls[] = {
     653,  // cuLaunchKernelEx, per-thread stream
 };
 
+inline constexpr uint32_t kDriverGetVersion = 2;  // cuDriverGetVersion
+
 // Attributes of the activity interface.
 inline constexpr uint32_t kAttributeZeroedBuffers = 5;  // uint8_t: the client hands in zeroed buffers
 
@@ -419,6 +421,13 @@ struct UnifiedMemoryActivity {
 };
 
 // ---- data of callbacks ---------------------------------------------------------------------------------------------
+
+inline constexpr uint32_t kCallEnter = 0;
+
+// Of the domains of runtime and driver; the site is where in the call.
+struct CallData {
+  uint32_t site;
+};
 
 struct ResourceData {
   void *context;

@@ -38,6 +38,10 @@ constexpr sonde_option_t kOptions[] = {
      SONDE_OPTION_TIME, 0},
     {"late_after", "1s", "a record that began this long before a flush is promised not to follow it; see README", "ns",
      "1000000..3600000000000", SONDE_OPTION_TIME, 0},
+    {"budget", "0", "greatest slow-down of the program: collect in windows chosen at random; 0: everything", "1",
+     "0..1", SONDE_OPTION_F64, 0},
+    {"budget_slot", "20ms", "shortest time that is collected or left out under a budget", "ns", "1000000..10000000000",
+     SONDE_OPTION_TIME, 0},
     {"cupti", "", "file or folder of libcupti; empty: SONDE_CUPTI_PATH, then the usual places", "", "",
      SONDE_OPTION_TEXT, 0},
 };
@@ -61,6 +65,8 @@ PortOptions read_options(const sonde_config_t *config) {
   reader.read("prepare_buffers", options.collector.prepare_buffers);
   reader.read_time("flush_period", options.collector.flush_period_ns);
   reader.read_time("late_after", options.late_after_ns);
+  reader.read_real("budget", options.budget);
+  reader.read_time("budget_slot", options.collector.slot_ns);
   reader.read("cupti", options.collector.cupti);
   options.graph_nodes = graphs != "graph";
   options.collector.vendor_clock = clock == "vendor";

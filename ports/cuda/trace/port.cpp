@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstring>
 
 #include <sonde/ledger.h>
 #include <sonde/spaces/device.h>
@@ -10,8 +12,10 @@
 #include <sonde/spaces/host.h>
 #include <sonde/spaces/memory.h>
 #include <sonde/spaces/object.h>
+#include <sonde/spaces/session.h>
 
 #include "common/services.h"
+#include "launches.h"
 #include "nvtx.h"
 
 namespace sonde::cuda {
@@ -129,6 +133,7 @@ CollectorNeeds Port::needs_of(const Wants &wants) const {
       needs.runtime_launches = needs.driver_launches = true;
     }
   }
+  needs.budget = options_.budget;
   needs.managed = wants.has(SONDE_SPACE_DEVICE, SONDE_DEVICE_PAGE_FAULT) ||
                   wants.has(SONDE_SPACE_DEVICE, SONDE_DEVICE_MIGRATION) ||
                   wants.has(SONDE_SPACE_DEVICE, SONDE_DEVICE_THRASH);
@@ -220,6 +225,8 @@ void Port::attached(bool vendor_clock) {
   if (stream_ != 0) capture->close_stream(session_, stream_);
   clock_ = clock;
   stream_ = 0;
+  attached_stamp_ = Collector::instance().now();
+  attached_launches_ = launches_counted();
   if (vendor_clock) {
     if (const CuptiApi *api = Collector::instance().api()) pair_clock(*api);
   }
@@ -258,7 +265,62 @@ void Port::consume(Decoder &decoder, uint8_t *buffer, size_t valid_bytes, uint64
   if (counts.unknown != 0) unknown_kind_ = counts.unknown_kind;
 }
 
+void Port::end_window(const Window &window) {
+  if (options_.budget <= 0 || stream_ == 0) return;
+  const auto *capture = services().capture;
+  uint8_t *room = nullptr;
+  if (capture->acquire(session_, stream_, sizeof(sonde_session_window_t), &room) != SONDE_OK) {
+    lose(SONDE_LOSS_MEMORY_CAP, 1, sizeof(sonde_session_window_t));
+    return;
+  }
+  sonde_session_window_t record = {};
+  // A session that began within the window knows only the rest of it.
+  SONDE_RECORD_INIT(&record, SONDE_SPACE_SESSION, SONDE_SESSION_WINDOW, std::max(window.begin, attached_stamp_));
+  record.end = window.end;
+  record.stratum = window.stratum;
+  record.launches = window.end_launches == SONDE_LAUNCHES_UNKNOWN
+                        ? SONDE_LAUNCHES_UNKNOWN
+                        : window.end_launches - std::max(window.begin_launches, attached_launches_);
+  record.slots = window.slots;
+  record.collected = window.chosen;
+  record.state = window.collected ? SONDE_WINDOW_COLLECTED : SONDE_WINDOW_LEFT_OUT;
+  record.next = window.next_collected ? SONDE_WINDOW_COLLECTED : SONDE_WINDOW_LEFT_OUT;
+  capture->intern(kOrigin, sizeof(kOrigin) - 1, &record.origin);
+  std::memcpy(room, &record, sizeof(record));
+  capture->submit(session_, stream_, room, sizeof(record), 0);
+  ++windows_;
+}
+
+void Port::note_budget() const {
+  const BudgetReport report = Collector::instance().budget_report();
+  char text[640];
+  if (windows_ == 0) {
+    std::snprintf(text, sizeof(text),
+                  "the budget of %.3g %% was not kept, because another session of the process collects everything",
+                  options_.budget * 100);
+    return note(1, text);
+  }
+  std::snprintf(text, sizeof(text),
+                "sampled to keep the budget of %.3g %%: kernels, copies, sets, synchronisations and launch calls were "
+                "collected in %.3g %% of the time, in windows chosen at random. Slow-down by collecting: %.2g %%, %s. "
+                "What goes on in between costs %.2g %% (%.0f ns of %.0f ns a launch). Counts and sums need scaling",
+                report.budget * 100, report.collected_share * 100, report.collecting * 100,
+                report.counted ? "measured" : "assumed", report.standing * 100, report.standing_ns, report.launch_ns);
+  note(1, text);
+  if (!report.out_of_reach) return;
+  std::snprintf(text, sizeof(text),
+                "the budget of %.3g %% cannot be reached: a stopped CUPTI and the counting of launches alone cost "
+                "%.2g %% (%.0f ns of %.0f ns a launch)",
+                report.budget * 100, report.standing * 100, report.standing_ns, report.launch_ns);
+  note(1, text);
+}
+
 void Port::finish(uint64_t late_buffers) {
+  if (options_.budget > 0 && stream_ != 0) {
+    const Window window = Collector::instance().window();
+    if (window.stratum != 0) end_window(window);
+    note_budget();
+  }
   if (unknown_ != 0) {
     note(0, std::to_string(unknown_) +
                 " activity records of kinds that Sonde did not ask for were skipped, the last of kind " +

@@ -25,6 +25,7 @@ struct PortOptions {
   bool managed = false;     // faults and migrations of managed memory
   bool objects = true;      // callbacks for graphs, modules and streams
   uint64_t late_after_ns = 1'000'000'000;
+  double budget = 0;  // greatest slow-down of the program, as a part; 0: collect everything
   CollectorSettings collector;
 };
 
@@ -41,6 +42,7 @@ class Port {
   CollectorNeeds needs() const;
   void attached(bool vendor_clock);
   void consume(Decoder &decoder, uint8_t *buffer, size_t valid_bytes, uint64_t now, uint64_t flushed);
+  void end_window(const Window &window);
   void finish(uint64_t late_buffers);
   void lose(uint32_t cause, uint64_t records, uint64_t bytes) const;
   void note(uint32_t severity, const std::string &text) const;
@@ -53,6 +55,7 @@ class Port {
   Wants read_wants() const;
   CollectorNeeds needs_of(const Wants &wants) const;
   uint64_t lag() const;
+  void note_budget() const;
 
   sonde_session_t *session_;
   PortOptions options_;
@@ -67,6 +70,9 @@ class Port {
   std::mutex life_mutex_;  // start, demand, stop
   bool running_ = false;
   std::atomic<bool> attached_{false};
+  uint64_t attached_stamp_ = 0;
+  uint64_t attached_launches_ = 0;
+  uint64_t windows_ = 0;  // written
   uint64_t unknown_ = 0;
   uint32_t unknown_kind_ = 0;
 };

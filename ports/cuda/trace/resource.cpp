@@ -4,6 +4,7 @@
 
 #include "collector.h"
 #include "common/services.h"
+#include "launches.h"
 #include "sinks.h"
 
 #define XXH_INLINE_ALL
@@ -81,7 +82,13 @@ void emit_stream_end(const CuptiApi &api, const ResourceData &data) {
 
 }  // namespace
 
-void on_resource(void *, uint32_t domain, uint32_t point, const void *data) {
+void on_callback(void *, uint32_t domain, uint32_t point, const void *data) {
+  if (domain == kDomainDriver) {
+    // Of the driver only launch calls are subscribed to, and the call that tells what this costs. Each calls back at
+    // its begin and at its end.
+    if (point != kDriverGetVersion && static_cast<const CallData *>(data)->site == kCallEnter) count_launch();
+    return;
+  }
   if (domain != kDomainResource || data == nullptr || sinks().empty()) return;
   const CuptiApi *api = Collector::instance().api();
   if (api == nullptr) return;

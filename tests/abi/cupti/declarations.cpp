@@ -122,6 +122,8 @@ SAME_VALUE(7 << 16, CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST);
 SAME_VALUE(8 << 16, CUPTI_ACTIVITY_OVERHEAD_UVM_ACTIVITY_INIT);
 
 SAME_VALUE(kDomainDriver, CUPTI_CB_DOMAIN_DRIVER_API);
+SAME_VALUE(kCallEnter, CUPTI_API_ENTER);
+SAME_VALUE(kDriverGetVersion, CUPTI_DRIVER_TRACE_CBID_cuDriverGetVersion);
 SAME_VALUE(kDomainRuntime, CUPTI_CB_DOMAIN_RUNTIME_API);
 SAME_VALUE(kDomainResource, CUPTI_CB_DOMAIN_RESOURCE);
 SAME_VALUE(kResourceContextCreated, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
@@ -503,6 +505,7 @@ static_assert(sonde::test::record_bytes(39, kCupti13_0) == sizeof(CUpti_Activity
 
 // ---- callbacks -----------------------------------------------------------------------------------------------------
 
+SAME(CallData, site, CUpti_CallbackData, callbackSite);
 SAME(ResourceData, context, CUpti_ResourceData, context);
 SAME(ResourceData, stream, CUpti_ResourceData, resourceHandle.stream);
 SAME(ResourceData, descriptor, CUpti_ResourceData, resourceDescriptor);

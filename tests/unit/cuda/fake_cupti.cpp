@@ -100,6 +100,19 @@ void resource(uint32_t point, const void *data) {
   if (subscriber != nullptr) subscriber(nullptr, kDomainResource, point, data);
 }
 
+int launch(const void *record, size_t bytes) {
+  constexpr uint32_t kCuLaunchKernel = 307;
+  ++state.launches;
+  if (state.enabled_calls != 0 && subscriber != nullptr) {
+    for (const uint32_t site : {kCallEnter, kCallEnter + 1}) {
+      const CallData data = {site};
+      subscriber(nullptr, kDomainDriver, kCuLaunchKernel, &data);
+    }
+  }
+  const bool kernels = (state.enabled_kinds >> kind::kConcurrentKernel) & 1u;
+  return kernels ? emit(record, bytes) : 0;
+}
+
 uint64_t now() { return timestamp != nullptr ? timestamp() : own_clock(); }
 
 void drop(size_t records) {
@@ -107,7 +120,7 @@ void drop(size_t records) {
   dropped += records;
 }
 
-const FakeCuptiControl control = {&state, emit, complete, resource, now, drop};
+const FakeCuptiControl control = {&state, emit, complete, resource, launch, now, drop};
 
 }  // namespace
 
@@ -224,14 +237,19 @@ FAKE int cuptiSubscribe(Subscriber *out, Callback callback, void *) {
 
 FAKE int cuptiUnsubscribe(Subscriber) {
   ++state.unsubscriptions;
+  state.enabled_calls = 0;
   subscriber = nullptr;
   return 0;
 }
 
-FAKE int cuptiEnableCallback(uint32_t enable, Subscriber, uint32_t, uint32_t) {
+FAKE int cuptiEnableCallback(uint32_t enable, Subscriber, uint32_t domain, uint32_t) {
   static int calls = 0;
   if (state.enable_callback_result != 0 && ++calls >= state.enable_callback_fails_at) {
     return state.enable_callback_result;
+  }
+  if (domain == kDomainDriver) {
+    state.enabled_calls += enable != 0 ? 1 : UINT32_MAX;
+    return 0;
   }
   state.enabled_points += enable != 0 ? 1 : UINT32_MAX;
   return 0;

@@ -38,6 +38,8 @@ struct FakeCuptiState {
   std::atomic<uint32_t> buffers_refused{};
   std::atomic<uint32_t> buffers_dirty{};  // handed in although not zero, with the attribute set
   std::atomic<uint32_t> configured_counters{};
+  std::atomic<uint32_t> enabled_calls{};  // callbacks of driver calls that are on
+  std::atomic<uint64_t> launches{};       // of `launch`
 };
 
 struct FakeCuptiControl {
@@ -48,6 +50,9 @@ struct FakeCuptiControl {
   void (*complete)();
   // Calls the subscriber.
   void (*resource)(uint32_t point, const void *data);
+  // A launch of the program: calls the subscriber back where launches are subscribed to, and appends `record` (a kernel)
+  // where kernels are on; 1 when it was appended.
+  int (*launch)(const void *record, size_t bytes);
   // The clock that the port registered, or the library's own.
   uint64_t (*now)();
   // Records that the next queries report as dropped.

@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include <sonde/claim.h>
+
 namespace sonde::test {
 
 namespace {
@@ -193,6 +195,13 @@ sonde_status get_i64(const sonde_config_t *config, const char *path, int64_t *ou
   return SONDE_OK;
 }
 
+sonde_status get_f64(const sonde_config_t *config, const char *path, double *out) {
+  const std::string *value = value_of(config, path);
+  if (value == nullptr) return SONDE_E_NOT_FOUND;
+  *out = std::stod(*value);
+  return SONDE_OK;
+}
+
 sonde_status get_text(const sonde_config_t *config, const char *path, const char **out) {
   const std::string *value = value_of(config, path);
   if (value == nullptr) return SONDE_E_NOT_FOUND;
@@ -205,15 +214,31 @@ const sonde_config_service_t kConfig = [] {
   table.struct_size = sizeof(table);
   table.get_bool = get_bool;
   table.get_i64 = get_i64;
+  table.get_f64 = get_f64;
   table.get_time = get_i64;
   table.get_text = get_text;
   return table;
 }();
 
+sonde_status take(const char *resource, const char *mode, const char *holder) {
+  fake_claims().calls.push_back(std::string("take ") + resource + " " + mode + " " + holder);
+  if (!fake_claims().refuse) return SONDE_OK;
+  error_text = "cuda.device is held by cuda_access for patches";
+  return SONDE_E_BUSY;
+}
+
+sonde_status release(const char *resource, const char *mode) {
+  fake_claims().calls.push_back(std::string("release ") + resource + " " + mode);
+  return SONDE_OK;
+}
+
+const sonde_claim_service_t kClaims = {sizeof(sonde_claim_service_t), 0, take, release};
+
 sonde_status get_service(const char *id, uint32_t min_size, const void **out) {
   *out = nullptr;
   if (std::strcmp(id, SONDE_CAPTURE_SERVICE) == 0 && min_size <= sizeof(kCapture)) *out = &kCapture;
   if (std::strcmp(id, SONDE_CONFIG_SERVICE) == 0 && min_size <= sizeof(kConfig)) *out = &kConfig;
+  if (std::strcmp(id, SONDE_CLAIM_SERVICE) == 0 && fake_claims().present) *out = &kClaims;
   return *out != nullptr ? SONDE_OK : SONDE_E_NOT_FOUND;
 }
 
@@ -240,5 +265,10 @@ std::string text_of(sonde_string_t id) {
 }
 
 std::string last_error() { return error_text; }
+
+FakeClaims &fake_claims() {
+  static FakeClaims claims;
+  return claims;
+}
 
 }  // namespace sonde::test

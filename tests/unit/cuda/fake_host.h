@@ -130,4 +130,12 @@ std::string text_of(sonde_string_t id);
 // The port's last set_error on this thread.
 std::string last_error();
 
+// The claim service of this host.
+struct FakeClaims {
+  bool present = true;  // else get_service does not know it; read by the plugin's init
+  bool refuse = false;
+  std::vector<std::string> calls;  // "take RESOURCE MODE HOLDER", "release RESOURCE MODE"
+};
+FakeClaims &fake_claims();
+
 }  // namespace sonde::test
