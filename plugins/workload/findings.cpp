@@ -42,6 +42,7 @@ class Judge {
     live_memory();
     scope_device_time();
     complete();
+    if (workload_.sampled()) sampled();
   }
 
  private:
@@ -62,7 +63,44 @@ class Judge {
     finding.evidence("device", "1", device);
   }
 
+  // Rules about what happened in between cannot be judged where parts were left out on purpose.
+  bool left_out(const char *rule, const char *message) const {
+    if (!workload_.sampled()) return false;
+    Finding result = finding(rule);
+    result.unsupported(message, "a port left out parts of the run to keep its budget; capture without `budget`");
+    publish(std::move(result));
+    return true;
+  }
+
+  void sampled() const {
+    uint64_t windows = 0, left = 0;
+    int64_t span = 0, collected = 0;
+    bool counted = true;
+    for (const auto &[id, source] : workload_.sources()) {
+      windows += source.windows.count();
+      left += source.windows.left_out();
+      span += source.windows.length_ns();
+      collected += source.windows.collected_ns();
+      counted = counted && source.windows.launches_counted();
+    }
+    Finding result = finding("sampled");
+    result.formula("time collected / time of all windows < 1");
+    result.violation(SONDE_SEVERITY_NOTE,
+                     "Device work was collected in " + format_share(share(collected, span)) + " of " + format_ns(span) +
+                         ", in windows chosen at random to keep a budget. sampled_kernels scales kernels to the whole "
+                         "run, with intervals; the other tables show what was collected.");
+    result.advice(counted ? "Kernels that ran outside of these windows only are missing."
+                          : "Launches were not counted, so totals are scaled by time and come out too small, by at "
+                            "most the slow-down within the windows.");
+    result.evidence("windows", "1", windows)
+        .evidence("left_out", "1", left)
+        .evidence("span", "ns", span)
+        .evidence("collected", "ns", collected);
+    publish(std::move(result));
+  }
+
   void idle_device() const {
+    if (left_out("idle_device", "Idle time was not judged.")) return;
     const std::string formula = "idle / span >= idle_share (" + number(options_.idle_share) +
                                 ") where span >= idle_span (" + format_ns(options_.idle_span_ns) + ")";
     bool broken = false, looked = false;
@@ -103,6 +141,7 @@ class Judge {
   }
 
   void launch_bound() const {
+    if (left_out("launch_bound", "Launch-bound phases were not looked for.")) return;
     const std::string formula = "at least launch_bound_kernels (" + std::to_string(options_.launch_bound_kernels) +
                                 ") kernels in a row, each at most launch_bound_kernel_time (" +
                                 format_ns(options_.launch_bound_kernel_ns) + "), with gaps of at most launch_gap (" +
@@ -151,6 +190,7 @@ class Judge {
   }
 
   void blocking_copies() const {
+    if (left_out("blocking_copies", "Blocking copies were not judged.")) return;
     const std::string formula =
         "time in which a synchronous or pageable copy between host and device ran, no kernel did, and kernels came "
         "before and after / span >= blocking_copy_share (" +
@@ -234,6 +274,7 @@ class Judge {
   }
 
   void low_concurrency() const {
+    if (left_out("low_concurrency", "Concurrency was not judged.")) return;
     const std::string formula = "at least concurrency_streams (" + std::to_string(options_.concurrency_streams) +
                                 ") streams ran kernels, and time with two or more kernels at once / time with any < "
                                 "concurrency_share (" +
@@ -382,6 +423,7 @@ class Judge {
   }
 
   void scope_device_time() const {
+    if (left_out("scope_device_time", "Device time of scopes was not judged.")) return;
     bool scopes = false, launches = false;
     uint64_t joined = 0, uncorrelated = 0, unlaunched = 0;
     for (const auto &[id, source] : workload_.sources()) {

@@ -27,7 +27,7 @@ class Analysis {
   void start() {
     subscription_ = session_.subscribe(
         "workload",
-        {sonde::only(SONDE_SPACE_SESSION, {SONDE_SESSION_START}), sonde::every(SONDE_SPACE_HOST),
+        {sonde::only(SONDE_SPACE_SESSION, {SONDE_SESSION_START, SONDE_SESSION_WINDOW}), sonde::every(SONDE_SPACE_HOST),
          sonde::only(SONDE_SPACE_DEVICE,
                      {SONDE_DEVICE_KERNEL, SONDE_DEVICE_COPY, SONDE_DEVICE_SET, SONDE_DEVICE_GRAPH_LAUNCH}),
          sonde::only(SONDE_SPACE_MEMORY, {SONDE_MEMORY_ALLOCATE, SONDE_MEMORY_FREE, SONDE_MEMORY_POOL_CREATE,

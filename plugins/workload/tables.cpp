@@ -37,6 +37,10 @@ class Publisher {
   void all() {
     processes();
     kernels();
+    if (workload_.sampled()) {
+      sampled_kernels();
+      sampling();
+    }
     apis();
     copies();
     sets();
@@ -97,7 +101,11 @@ class Publisher {
   }
 
   void kernels() {
-    Table result = table("kernels", "Kernels", "One row for each kernel name and device.");
+    Table result = workload_.sampled()
+                       ? table("kernels", "Kernels, sampled",
+                               "One row for each kernel name and device, of what was collected. The table "
+                               "sampled_kernels scales it to the whole run.")
+                       : table("kernels", "Kernels", "One row for each kernel name and device.");
     result.text("kernel", "name without return type, parameters and template arguments")
         .text("name", "whole name, demangled", kHidden)
         .text("symbol", "name as the runtime gives it", kKey | kHidden)
@@ -166,6 +174,80 @@ class Publisher {
                   kernel.dynamic_shared,
                   kernel.local,
                   kernel.from_graphs});
+    }
+  }
+
+  void sampled_kernels() {
+    Table result = table("sampled_kernels", "Kernels, scaled to the whole run",
+                         "One row for each kernel name and device that was seen in the windows which a port collected "
+                         "to keep its budget. Low and high bound 95 % intervals; kernels that ran in other windows "
+                         "only are missing.");
+    result.text("kernel", "name without return type, parameters and template arguments")
+        .text("symbol", "name as the runtime gives it", kKey | kHidden)
+        .u64("device", "1", "the runtime's number", kKey)
+        .u64("sampled", "1", "launches that were collected")
+        .f64("scale", "1", "count / sampled")
+        .f64("count", "1", "launches of the whole run: combined ratio estimator over stratified windows")
+        .f64("count_low", "1", "not below those seen")
+        .f64("count_high", "1", "")
+        .f64("total", "ns", "time of the whole run, likewise", kDown)
+        .f64("total_low", "ns", "", kHidden)
+        .f64("total_high", "ns", "", kHidden)
+        .f64("mean", "ns", "of a launch; empty with its bounds where one window alone saw the kernel")
+        .f64("mean_low", "ns", "")
+        .f64("mean_high", "ns", "")
+        .create();
+    struct Row {
+      uint32_t source;
+      const Source *owner;
+      const KernelRow *kernel;
+    };
+    std::vector<Row> rows;
+    for (const auto &[id, source] : workload_.sources()) {
+      for (const auto &[key, kernel] : source.kernels) {
+        if (kernel.estimate) rows.push_back({id, &source, &kernel});
+      }
+    }
+    std::sort(rows.begin(), rows.end(), [&](const Row &a, const Row &b) {
+      const double total_a = a.kernel->estimate->total_ns.value, total_b = b.kernel->estimate->total_ns.value;
+      if (total_a != total_b) return total_a > total_b;
+      const int order = workload_.text(a.kernel->name).compare(workload_.text(b.kernel->name));
+      if (order != 0) return order < 0;
+      return std::tie(a.source, a.kernel->device) < std::tie(b.source, b.kernel->device);
+    });
+    for (const Row &row : rows) {
+      const SampledRow::Result &estimate = *row.kernel->estimate;
+      const std::string &symbol = workload_.text(row.kernel->name);
+      const std::string kernel_name = toolkit::shorten_kernel_name(symbol);
+      const auto mean = [&](double Estimate::*member) {
+        return estimate.mean ? std::optional<double>(*estimate.mean.*member) : std::nullopt;
+      };
+      result.row({row.owner->process, row.source, kernel_name, symbol, row.kernel->device, row.kernel->durations.count,
+                  estimate.scale, estimate.count.value, estimate.count.low, estimate.count.high,
+                  estimate.total_ns.value, estimate.total_ns.low, estimate.total_ns.high, mean(&Estimate::value),
+                  mean(&Estimate::low), mean(&Estimate::high)});
+    }
+  }
+
+  void sampling() {
+    Table result = table("sampling", "Sampling", "How a port collected in windows to keep its budget.");
+    result.u64("windows", "1", "collected or left out")
+        .u64("left_out", "1", "of these, left out")
+        .i64("span", "ns", "length of all of them")
+        .i64("collected", "ns", "length of those collected")
+        .f64("collected_share", "1", "collected / span")
+        .u64("launches", "1", "launch calls in all windows; empty where they were not counted")
+        .u64("collected_launches", "1", "of these, in windows that were collected")
+        .text("scaled_by", "launches; or time, which makes totals too small where collection slows the program down")
+        .create();
+    for (const auto &[id, source] : workload_.sources()) {
+      const Windows &windows = source.windows;
+      if (!windows.any()) continue;
+      const bool counted = windows.launches_counted();
+      const auto known = [&](uint64_t value) { return counted ? std::optional<uint64_t>(value) : std::nullopt; };
+      result.row({source.process, id, windows.count(), windows.left_out(), windows.length_ns(), windows.collected_ns(),
+                  share_of(windows.collected_ns(), windows.length_ns()), known(windows.launches()),
+                  known(windows.collected_launches()), counted ? "launches" : "time"});
     }
   }
 

@@ -124,10 +124,23 @@ void Workload::finish() {
     for (auto &[number, device] : source.devices) device.finish();
     source.host.finish();
     source.memory.finish();
+    if (!source.windows.sampled()) continue;
+    source.windows.finish();
+    for (auto &[key, row] : source.kernels) row.estimate = row.sampled.finish(source.windows);
   }
 }
 
+bool Workload::sampled() const {
+  return std::any_of(sources_.begin(), sources_.end(),
+                     [](const auto &entry) { return entry.second.windows.sampled(); });
+}
+
 void Workload::session_record(Source &source, const Record &record, uint32_t id) {
+  if (record.header()->type == SONDE_SESSION_WINDOW) {
+    sonde_session_window_t storage;
+    const auto &window = record.as(storage);
+    source.windows.add(window, record.interval(window.end).length_ns());
+  }
   if (record.header()->type != SONDE_SESSION_START) return;
   sonde_session_start_t storage;
   const auto &start = record.as(storage);
@@ -235,11 +248,18 @@ void Workload::kernel(Source &source, const sonde_device_kernel_t &record, const
       name = other_kernels_;
       key = uint64_t{record.device} << 32 | name;
     }
-    it = source.kernels.try_emplace(key, KernelRow{record.device, name, Durations(options_.exact_values)}).first;
+    it = source.kernels
+             .try_emplace(
+                 key, KernelRow{.device = record.device, .name = name, .durations = Durations(options_.exact_values)})
+             .first;
   }
   KernelRow &row = it->second;
   row.durations.add(interval);
   row.from_graphs += record.graph_exec != 0 ? 1 : 0;
+  if (source.windows.any()) {
+    row.sampled.add(source.windows, source.windows.cluster_at(record.header.time),
+                    static_cast<double>(interval.length_ns()));
+  }
   row.registers = std::max(row.registers, record.registers);
   row.static_shared = std::max(row.static_shared, record.static_shared);
   row.dynamic_shared = std::max(row.dynamic_shared, record.dynamic_shared);

@@ -23,6 +23,7 @@
 #include "measures.h"
 #include "memory_side.h"
 #include "options.h"
+#include "sampling.h"
 
 namespace sonde::workload {
 
@@ -46,6 +47,8 @@ struct KernelRow {
   uint32_t static_shared = 0;  // bytes a block
   uint32_t dynamic_shared = 0;
   uint32_t local = 0;  // bytes a thread
+  SampledRow sampled = {};
+  std::optional<SampledRow::Result> estimate = {};  // after finish, where the process was sampled
 
   // The most frequent shape, the least one of several.
   Shape typical() const;
@@ -107,6 +110,7 @@ struct Source {
   std::map<uint32_t, std::string> device_names;
   HostSide host;
   MemorySide memory;
+  Windows windows;
   InvalidTimes invalid_device, invalid_host;
 };
 
@@ -143,6 +147,8 @@ class Workload {
   const Options &options() const { return options_; }
   uint64_t lost_records() const { return lost_records_; }
   uint64_t lost_batches() const { return lost_batches_; }
+  // A port left something out to keep a budget.
+  bool sampled() const;
 
  private:
   void session_record(Source &source, const Record &record, uint32_t id);

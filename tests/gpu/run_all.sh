@@ -2,7 +2,7 @@
 # Everything that needs a GPU, in one command: set-up, smoke test, captures with their checks, overhead.
 #
 #   run_all.sh PACKAGE [--phases NAMES] [--budget SECONDS] [--work FOLDER]
-#              [--launches N] [--steps N] [--repeats N]
+#              [--scale FACTOR] [--repeats N]
 #
 #   PACKAGE     a relocatable .tar.gz of Sonde, or the prefix of an installation
 #   --phases    comma-separated, of diagnose,smoke,record,overhead (default: all). What a phase
@@ -10,8 +10,7 @@
 #   --budget    seconds for everything, default 570; each phase is stopped in time for the summary,
 #               and the overhead measurement takes what the others leave
 #   --work      folder for builds and captures, default: a fresh one, removed at the end
-#   --launches  tiny additions for each overhead process, default 100000
-#   --steps     training steps for each overhead process, default 60
+#   --scale     of the iterations of each overhead process, default 1
 #   --repeats   rounds of the overhead measurement, default 9
 #
 # Results go to $OUT, or ./gpu-out when it is unset, in at most 8 flat files: summary.txt, log.txt,
@@ -26,15 +25,14 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 phases=diagnose,smoke,record,overhead
 budget=570
 work=
-launches=100000
-steps=60
+scale=1
 repeats=9
 package=
 
 usage_error() { echo "run_all.sh: $*; see --help" >&2; exit 2; }
 while [ $# -gt 0 ]; do
   case $1 in
-    --phases | --budget | --work | --launches | --steps | --repeats)
+    --phases | --budget | --work | --scale | --repeats)
       [ $# -ge 2 ] || usage_error "$1 needs a value"
       printf -v "${1#--}" '%s' "$2"
       shift 2
@@ -249,7 +247,7 @@ run_record() {
 
 run_overhead() {
   python3 "$here/overhead/overhead.py" --output "$out" --sonde "$sonde" \
-    --bare "$build/bare_cupti.so" --launches "$launches" --steps "$steps" --repeats "$repeats" \
+    --bare "$build/bare_cupti.so" --scale "$scale" --repeats "$repeats" \
     --budget "$overhead_budget"
 }
 
@@ -262,7 +260,7 @@ if ! set_up; then
   exit 1
 fi
 if build_all; then note "build: passed"; else note "build: FAILED"; fi
-export here work build out sonde launches steps repeats PATH
+export here work build out sonde scale repeats PATH
 export -f run_diagnostics run_smoke run_record run_overhead
 
 wanted diagnose && phase diagnose 60 run_diagnostics

@@ -23,7 +23,8 @@ import traceback
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "programs"), str(HERE / "overhead")]
 
-import capture_counts  # noqa: E402  (found through the line above)
+import bars  # noqa: E402  (found through the line above)
+import capture_counts  # noqa: E402
 import compare  # noqa: E402
 import names  # noqa: E402
 import overhead  # noqa: E402
@@ -418,46 +419,110 @@ def check_bootstrap_edge_cases():
     expect_equal(stats.verdict_of_limit({"low": 1.0, "high": 1.2}, 1.05), "undecided")
 
 
+def overhead_options(*words):
+    return overhead.parse_arguments(["--configurations", "none,sonde", "--workloads", "adds", *words])
+
+
 def check_overhead_analysis_by_hand():
     with tempfile.TemporaryDirectory() as folder:
-        options = overhead.parse_arguments(
-            ["--configurations", "none,sonde", "--workloads", "adds", "--launches", "1000"]
-        )
-        options.configurations = ["none", "bare", "sonde"]
+        options = overhead_options()
+        options.configurations = ["none", "bare", "sonde", "proton", "torch", "sonde_budget"]
         measurements = overhead.Measurements(options)
-        times = {"none": 1e6, "bare": 2e6, "sonde": 2.05e6}
+        times = {
+            "none": 1e6, "bare": 2e6, "sonde": 2.05e6, "proton": 2.5e6, "torch": 3e6, "sonde_budget": 1.02e6,
+        }  # fmt: skip
         for number in range(5):
             for configuration, wall in times.items():
-                measurements.runs.append(
+                run = {
+                    "configuration": configuration,
+                    "workload": "adds",
+                    "round": number,
+                    "iterations": 1000,
+                    "warm_up": 2000,
+                    "launches": 1000,
+                    "wall_ns": wall * (1 + number / 10),
+                    "cpu_ns": wall,
+                    "start_ns": 5,
+                    "stop_ns": 4e8,
+                    "export_ns": 6e8,
+                    "file_bytes": 3_000_000 if configuration == "torch" else None,
+                    "kernels": 3000 if configuration == "torch" else None,
+                }
+                measurements.runs.append(run)
+                measurements.processes.append(
                     {
                         "configuration": configuration,
-                        "workload": "adds",
                         "round": number,
-                        "warm_up": 2000,
-                        "wall_ns": wall * (1 + number / 10),
-                        "issue_ns": wall / 2,
-                        "cpu_ns": wall,
+                        "exit_seconds": 0.25 if configuration == "sonde" else 0.2,
+                        "output_bytes": 30_000,
                         "peak_memory_bytes": 2**20,
-                        "output_bytes": 0,
+                        "kernels_seen": 2999 if configuration == "sonde" else 3000,
                     }
                 )
-        measurements.kernels = {("bare", "adds"): 3000, ("sonde", "adds"): 2999}
-        entries = overhead.analyse(measurements)["adds"]["configurations"]
+        analysis = bars.analyse(measurements)
+        entries = analysis["adds"]["configurations"]
         # Median over the rounds: factor 1.2; 2.4 ms for 1000 launches are 2400 ns each.
-        expect(abs(entries["bare"]["ns_per_launch"] - 2400) < 1e-6, "ns per launch")
+        expect(abs(entries["bare"]["wall_ns_per_launch"] - 2400) < 1e-6, "ns per launch")
         expect(abs(entries["sonde"]["to_none"]["ratio"] - 2.05) < 1e-9, "ratio to none")
+        expect(abs(entries["bare"]["added_cpu_ns_per_launch"] - 1000) < 1e-6, "added CPU")
+        rows = {(row["bar"], row["workload"]): row for row in bars.judge(measurements, analysis)}
+        verdicts = {key: row["verdict"] for key, row in rows.items()}
+        expect_equal(verdicts[("sonde loop / bare", "adds")], "PASS", "1.025 of bare")
+        expect_equal(verdicts[("sonde loop / proton tree", "adds")], "PASS", "below proton")
+        # 30,000 bytes for 2,999 kernels against 3,000,000 for 3,000: a hundredth.
+        expect_equal(verdicts[("file bytes per kernel, sonde / torch", "all")], "PASS", "file")
+        # 0.05 s beyond a process without a tool against 1 s: a twentieth.
+        expect_equal(verdicts[("stop and export, sonde / torch", "all")], "PASS", "stop")
+        expect_equal(verdicts[("kernels recorded, sonde / bare", "all")], "FAIL", "2999 of 3000")
+        expect_equal(verdicts[("loop with --budget 3% / none", "all")], "PASS", "2 percent")
+        expect_equal(
+            verdicts[("means of the full trace inside the stated intervals", "training, adds")],
+            "UNDECIDED",
+            "not measured",
+        )
         text = overhead.write_results(measurements, pathlib.Path(folder))
-        expect("goal: sonde at most 1.05 of bare: met" in text, f"no verdict in:\n{text}")
-        expect("incomplete: sonde saw 2999 of 3000 kernels" in text, f"no warning in:\n{text}")
-        expect("incomplete: bare" not in text, f"a wrong warning in:\n{text}")
+        expect("FAIL" in text and "sonde loop / bare" in text, f"no bars in:\n{text}")
         content = json.loads((pathlib.Path(folder) / "overhead.json").read_text())
-        expect_equal(len(content["runs"]), 15, "runs in the file")
+        expect_equal(len(content["runs"]), 30, "runs in the file")
+
+
+def check_overhead_verdicts_need_the_whole_interval():
+    def ratio(low, high):
+        return {"ratio": (low + high) / 2, "low": low, "high": high}
+
+    expect_equal(bars.verdict(ratio(1.0, 1.04), 1.05), "PASS")
+    expect_equal(bars.verdict(ratio(1.0, 1.06), 1.05), "UNDECIDED")
+    expect_equal(bars.verdict(ratio(1.06, 1.2), 1.05), "FAIL")
+    expect_equal(bars.bar("x", "y", None, 1)["verdict"], "UNDECIDED", "nothing measured")
+
+
+def check_overhead_means_are_looked_up_by_symbol():
+    full = {
+        "workload.kernels": [
+            {"symbol": "a", "mean": 100.0, "count": 10},
+            {"symbol": "b", "mean": 50.0, "count": 10},
+            {"symbol": "c", "mean": 7.0, "count": 1},
+            {"symbol": "d", "mean": 7.0, "count": 1},
+        ]
+    }
+    row = {"count": 10.0, "count_low": 5.0, "count_high": 15.0}
+    sampled = {
+        "workload.sampled_kernels": [
+            {"symbol": "a", "mean": 99.0, "mean_low": 90.0, "mean_high": 110.0, **row},
+            {"symbol": "b", "mean": 60.0, "mean_low": 55.0, "mean_high": 65.0, **row},
+            {"symbol": "c", "mean": None, "mean_low": None, "mean_high": None, **row},
+        ],
+        "workload.sampling": [{"collected_share": 0.05, "windows": 40}],
+    }
+    means = bars.compare_means(full, sampled)
+    expect_equal((means["inside"], means["outside"]), (1, 1), "a is inside, b outside")
+    expect_equal((means["without_interval"], means["unseen"]), (1, 1), "c and d")
 
 
 def check_overhead_driver_reports_failing_children():
     with tempfile.TemporaryDirectory() as folder:
         words = ["--output", folder, "--configurations", "none,none_again"]
-        words += ["--workloads", "adds", "--launches", "10", "--repeats", "3"]
+        words += ["--workloads", "adds", "--repeats", "3"]
         original = overhead.HERE
         overhead.HERE = pathlib.Path(folder)  # there is no child.py
         try:
@@ -466,24 +531,50 @@ def check_overhead_driver_reports_failing_children():
             overhead.HERE = original
         expect_equal(code, 1, "exit code")
         content = json.loads((pathlib.Path(folder) / "overhead.json").read_text())
-        expect_equal(sorted(content["failures"]), ["none/adds", "none_again/adds"], "failures")
+        expect_equal(sorted(content["failures"]), ["none", "none_again"], "failures")
         # Nothing runs without a tool either, so the first round is the last.
-        expect_equal(len(content["failures"]["none/adds"]), 1, "tries of a failing case")
+        expect_equal(len(content["failures"]["none"]), 1, "tries of a failing case")
         expect_equal(content["rounds"], 1, "rounds")
 
 
-def check_overhead_driver_gives_a_failing_case_up():
+def check_overhead_driver_gives_a_failing_configuration_up():
     with tempfile.TemporaryDirectory() as folder:
-        options = overhead.parse_arguments(
-            ["--configurations", "none,sonde", "--workloads", "adds", "--device", "cpu"]
-        )
+        options = overhead_options("--device", "cpu")
         options.sonde = str(pathlib.Path(folder) / "absent")
+        options.configurations = ["sonde"]
         measurements = overhead.Measurements(options)
         for number in range(4):
-            if measurements.wanted("sonde", "adds"):
-                quiet(measurements.run_case, number, "sonde", "adds")
-        tries = len(measurements.failures[("sonde", "adds")])
+            quiet(measurements.run_round, number, random.Random(1), float("inf"))
+        tries = len(measurements.failures["sonde"])
         expect_equal(tries, overhead.Measurements.FAILURES_ALLOWED, "tries")
+
+
+STAND_IN_CHILD = """
+import json, sys
+print(json.dumps({"ready": 1}), flush=True)
+sys.stdin.readline()
+run = {"iterations": 10, "warm_up": 1, "launches": 10, "wall_ns": 1000000, "issue_ns": 1, "cpu_ns": 1,
+       "start_ns": 1, "stop_ns": 1, "export_ns": 1, "file_bytes": None, "kernels": None}
+print(json.dumps({"overhead_child": 1, "peak_memory_bytes": 1048576, "workloads": {"adds": run}}), flush=True)
+"""
+
+
+def check_overhead_driver_runs_rounds_within_its_time():
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "child.py").write_text(STAND_IN_CHILD)
+        words = ["--output", folder, "--configurations", "none,none_again"]
+        words += ["--workloads", "adds", "--repeats", "4", "--no-count"]
+        original = overhead.HERE
+        overhead.HERE = pathlib.Path(folder)
+        try:
+            code = quiet(overhead.main, words)
+            content = json.loads((pathlib.Path(folder) / "overhead.json").read_text())
+            expect_equal((code, content["rounds"], len(content["runs"])), (0, 4, 8), "all rounds")
+            quiet(overhead.main, [*words, "--budget", "0.01"])
+        finally:
+            overhead.HERE = original
+        content = json.loads((pathlib.Path(folder) / "overhead.json").read_text())
+        expect(content["rounds"] == 1 and len(content["runs"]) >= 1, "the time was up after a start")
 
 
 PROGRAM_STAND_IN = """#!{python}

@@ -1,12 +1,13 @@
-"""One measured process: one workload under one configuration. Started by overhead.py.
+"""One measured process: all workloads under one configuration. Started by overhead.py.
 
-The last line printed is JSON. Times are in nanoseconds:
+It imports, makes the device's context and prints {"ready": 1}; then it waits for a line on standard input, so that the
+processes of a round get ready side by side and are measured one after the other. The last line printed is JSON. Times
+are in nanoseconds, for each workload:
     wall_ns   the loop with a final device synchronisation
     issue_ns  the loop without it: the time until the last launch was accepted
     cpu_ns    processor time of all threads of the process between the same two moments as wall_ns
-    start_ns, stop_ns  start and stop of the profiler that runs inside the process, if one does
-Whatever the configuration, the loop runs after a warm-up of the same operations with the profiler
-already on.
+    start_ns, stop_ns, export_ns  of the profiler that runs inside the process, if one does
+The loop runs after a warm-up of the same operations with the profiler already on.
 """
 
 import argparse
@@ -17,122 +18,15 @@ import sys
 import time
 
 import torch
-from torch import nn
+
+import profilers
+import workloads
 
 
-class NoProfiler:
-    """Nothing inside the process; a recorder outside of it may still be at work."""
-
-    def start(self):
-        pass
-
-    def stop(self):
-        pass
-
-    def kernels(self):
-        return None
-
-
-class ProtonTree:
-    """Triton's profiler: kernels only, added up in a tree."""
-
-    def __init__(self, folder):
-        import triton.profiler as proton
-
-        self.proton = proton
-        self.path = os.path.join(folder, "proton")
-        self.session = None
-
-    def start(self):
-        self.session = self.proton.start(self.path, context="shadow", data="tree")
-
-    def stop(self):
-        self.proton.finalize(self.session)
-
-    def kernels(self):
-        with open(self.path + ".hatchet", encoding="utf-8") as stream:
-            roots = json.load(stream)
-        waiting = list(roots)
-        total = 0
-        while waiting:
-            node = waiting.pop()
-            waiting.extend(node.get("children", []))
-            total += int(node.get("metrics", {}).get("count", 0))
-        return total
-
-
-class TorchDeviceOnly:
-    """torch.profiler with device activities only; started once before, as its first start is slow."""
-
-    def __init__(self, folder):
-        del folder
-        from torch.profiler import ProfilerActivity, profile
-
-        self.make = lambda: profile(activities=[ProfilerActivity.CUDA])
-        first = self.make()
-        first.start()
-        first.stop()
-        self.profiler = self.make()
-
-    def start(self):
-        self.profiler.start()
-
-    def stop(self):
-        self.profiler.stop()
-
-    def kernels(self):
-        cuda = torch.autograd.DeviceType.CUDA
-        events = self.profiler.profiler.kineto_results.events()
-        return sum(
-            1
-            for event in events
-            if event.device_type() == cuda and not event.name().startswith(("Memcpy", "Memset"))
-        )
-
-
-def make_profiler(configuration, folder):
-    if configuration == "proton":
-        return ProtonTree(folder)
-    if configuration == "torch":
-        return TorchDeviceOnly(folder)
-    return NoProfiler()
-
-
-def tiny_adds(device, elements=256):
-    """One addition of a few numbers: the launch is all there is to it."""
-    values = torch.zeros(elements, device=device)
-    one = torch.ones(elements, device=device)
-
-    def run():
-        torch.add(values, one, out=values)
-
-    return run
-
-
-def training_step(device, layers=8, width=256, batch=8, length=64):
-    """Forward and backward of an encoder whose kernels are shorter than their launches."""
-    torch.manual_seed(20)
-    layer = nn.TransformerEncoderLayer(width, 8, 4 * width, dropout=0.0, batch_first=True)
-    model = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False).to(device)
-    inputs = torch.randn(batch, length, width, device=device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, foreach=True)
-
-    def run():
-        optimizer.zero_grad(set_to_none=True)
-        model(inputs).square().mean().backward()
-        optimizer.step()
-
-    return run
-
-
-WORKLOADS = {"adds": (tiny_adds, 2000), "training": (training_step, 10)}  # and warm-up
-
-
-def measure(run, iterations, synchronize):
+def measure(workload, iterations, synchronize):
     processor = time.process_time_ns()
     begin = time.perf_counter_ns()
-    for _ in range(iterations):
-        run()
+    workload.run(iterations)
     issued = time.perf_counter_ns()
     synchronize()
     end = time.perf_counter_ns()
@@ -143,44 +37,69 @@ def measure(run, iterations, synchronize):
     }
 
 
-def timed(function):
+def timed(function, *arguments):
     begin = time.perf_counter_ns()
-    function()
-    return time.perf_counter_ns() - begin
+    value = function(*arguments)
+    return time.perf_counter_ns() - begin, value
+
+
+def run_workload(name, options, profiler, device, synchronize):
+    kind = workloads.WORKLOADS[name]
+    workload = kind(device, profiler.scopes())
+    iterations = max(1, round(kind.iterations * options.scale))
+    synchronize()
+    result = {"iterations": iterations, "warm_up": kind.warm_up}
+    if kind.launches is not None:
+        result["launches"] = iterations * kind.launches
+    result["start_ns"], _ = timed(profiler.start, name)
+    workload.run(kind.warm_up)
+    synchronize()
+    result.update(measure(workload, iterations, synchronize))
+    result["stop_ns"], _ = timed(profiler.stop)
+    result["export_ns"], path = timed(profiler.export)
+    result["file_bytes"] = os.path.getsize(path) if path is not None else None
+    result["kernels"] = profiler.kernels(path) if options.count else None
+    if path is not None:
+        os.remove(path)
+    return result
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--configuration", required=True)
-    parser.add_argument("--workload", choices=sorted(WORKLOADS), required=True)
-    parser.add_argument("--iterations", type=int, required=True)
+    parser.add_argument("--workloads", required=True, help="names, separated by commas")
+    parser.add_argument("--scale", type=float, default=1.0, help="of all iteration counts")
     parser.add_argument("--folder", required=True, help="for files of the profiler inside")
     parser.add_argument("--count", action="store_true", help="also count the profiler's kernels")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--no-wait", action="store_true", help="begin at once")
     options = parser.parse_args(arguments)
 
-    make, warm_up = WORKLOADS[options.workload]
     device = torch.device(options.device)
     synchronize = torch.cuda.synchronize if options.device == "cuda" else (lambda: None)
-    profiler = make_profiler(options.configuration, options.folder)
-    run = make(device)
+    torch.zeros(1, device=device)
     synchronize()
-    result = {
-        "overhead_child": 1,
-        "configuration": options.configuration,
-        "workload": options.workload,
-        "iterations": options.iterations,
-        "warm_up": warm_up,
-        "start_ns": timed(profiler.start),
-    }
-    for _ in range(warm_up):
-        run()
-    synchronize()
-    result.update(measure(run, options.iterations, synchronize))
-    result["stop_ns"] = timed(profiler.stop)
-    result["peak_memory_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    result["kernels"] = profiler.kernels() if options.count else None
-    print(json.dumps(result), flush=True)
+    if "triton" in options.workloads.split(","):
+        import triton_kernel  # noqa: F401  (slow to import)
+    profiler = profilers.make_profiler(options.configuration, options.folder)
+    if not options.no_wait:
+        print(json.dumps({"ready": 1}), flush=True)
+        if not sys.stdin.readline():
+            return 1
+    results = {}
+    for name in options.workloads.split(","):
+        results[name] = run_workload(name, options, profiler, device, synchronize)
+    print(
+        json.dumps(
+            {
+                "overhead_child": 1,
+                "configuration": options.configuration,
+                "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+                "workloads": results,
+            }
+        ),
+        flush=True,
+    )
     return 0
 
 
