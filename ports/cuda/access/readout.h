@@ -1,0 +1,68 @@
+// From what a launch left in its State to records of the sessions. On the port's threads.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "port.h"
+#include "watcher.h"
+
+namespace sonde::cuda::access {
+
+// Reads one finished launch after the other.
+class Readout {
+ public:
+  explicit Readout(const SanitizerApi &api) : api_(api) {}
+
+  // Reads the launch's results and hands them to the ports; clears the slot and gives it back. `finished`: the launch
+  // is over, else only what the host can see without the device is read. `watermark`: no later launch began before.
+  void read(Watcher &watcher, LaunchEntry &entry, const std::vector<Port *> &ports, bool finished, uint64_t watermark);
+
+  // Text about the last read that people should know, "" when there is none.
+  std::string take_trouble() { return std::exchange(trouble_, {}); }
+
+ private:
+  struct Pinned {
+    uint8_t *memory = nullptr;
+    uint64_t bytes = 0;
+  };
+  struct Kernels {
+    Function count = nullptr;
+    Function sum = nullptr;
+    Function write = nullptr;
+    uint8_t *scratch = nullptr;
+    uint64_t scratch_bytes = 0;
+  };
+
+  bool copy(Space &space, void *to, const void *from, uint64_t bytes);
+  uint8_t *staging(Space &space, uint64_t bytes);
+  void emit_launch(const LaunchEntry &entry, RecordWriter &writer) const;
+  void emit_objects(const LaunchEntry &entry, RecordWriter &writer) const;
+  void emit_instructions(const LaunchEntry &entry, RecordWriter &writer) const;
+  void emit_invalid(Watcher &watcher, const LaunchEntry &entry, RecordWriter &writer) const;
+  void read_counters(LaunchEntry &entry, const uint8_t *image);
+  void read_pages(LaunchEntry &entry, std::vector<std::unique_ptr<RecordWriter>> &writers);
+  void read_intervals(LaunchEntry &entry, std::vector<std::unique_ptr<RecordWriter>> &writers);
+  Kernels *kernels(Space &space);
+
+  const SanitizerApi &api_;
+  std::map<Space *, Kernels> kernels_;
+  Pinned pinned_;
+  std::vector<uint64_t> totals_;  // by position and counter
+  std::vector<InstructionCounters> instructions_;
+  uint64_t accesses_ = 0;
+  uint64_t outside_ = 0;
+  uint64_t readable_ = 0;
+  uint64_t dropped_ = 0;
+  std::string trouble_;
+};
+
+// One block of records (or `bytes` of it, head included) into streams of the ports. `number`: of the carrying thread.
+void emit_block(const std::vector<Port *> &ports, const uint8_t *block, uint64_t bytes, int64_t number,
+                uint64_t watermark);
+
+}  // namespace sonde::cuda::access

@@ -1,0 +1,773 @@
+#include "watcher.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <shared_mutex>
+
+#include <sonde/claim.h>
+#include <sonde/spaces/access.h>
+#include <sonde/spaces/memory.h>
+#include <sonde/spaces/object.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "code.h"
+#include "common/services.h"
+#include "port.h"
+#include "readout.h"
+
+namespace sonde::cuda::access {
+
+namespace {
+
+constexpr char kResource[] = "cuda.device";
+constexpr char kMode[] = "patches";
+constexpr char kHolder[] = "cuda_access";
+constexpr uint32_t kApiEnter = 0;
+
+// Driver calls that launch, with what sanitizerEnableCallback calls them: there is the last moment to wait.
+constexpr uint32_t kLaunchCalls[] = {115, 116, 117, 307, 442, 477, 478, 480, 514, 515, 652, 653};
+constexpr auto kLongestWait = std::chrono::seconds(10);
+
+// What runs on threads of the port is not the program's.
+thread_local bool own_thread = false;
+// Launches of this thread between their begin and end; of a graph: all its kernels until the graph's end.
+thread_local std::vector<std::unique_ptr<LaunchEntry>> open_launches;
+thread_local bool in_graph = false;
+
+bool contains_any(const std::string &text, const std::vector<std::string> &parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const std::string &part) { return text.find(part) != std::string::npos; });
+}
+
+uint32_t memory_kind(uint32_t flags, bool pinned) {
+  if (pinned) return SONDE_MEMORY_PINNED;
+  if ((flags & kMemoryManaged) != 0) {
+    return (flags & kMemoryModule) != 0 ? SONDE_MEMORY_MANAGED_STATIC : SONDE_MEMORY_MANAGED;
+  }
+  return (flags & kMemoryModule) != 0 ? SONDE_MEMORY_DEVICE_STATIC : SONDE_MEMORY_DEVICE;
+}
+
+template <typename Record>
+void emit(const Port &port, Record &record) {
+  (void)services().capture->emit(port.session(), &record.header);
+}
+
+}  // namespace
+
+Watcher &Watcher::instance() {
+  static Watcher *const watcher = new Watcher;  // callbacks may come while the process ends
+  return *watcher;
+}
+
+void Watcher::after_fork_in_child() {
+  Watcher &self = instance();
+  self.active_ = false;
+  self.opened_ = false;
+  self.exited_ = true;
+}
+
+void Watcher::tell(uint32_t severity, const std::string &text) const {
+  for (const Port *port : ports_) port->note(severity, text);
+}
+
+// ---- sessions --------------------------------------------------------------------------------------------------------
+
+bool Watcher::open(Port *port, const WatcherSettings &settings) {
+  if (opened_) return true;
+  if (services().claim != nullptr && !claimed_) {
+    if (services().claim->take(kResource, kMode, kHolder) != SONDE_OK) {
+      port->note(3, std::string("no data on accesses because ") + services().host->last_error());
+      return false;
+    }
+    claimed_ = true;
+  }
+  std::string reason;
+  if (!open_sanitizer(settings.sanitizer, api_, reason)) {
+    port->note(3, "no data on accesses because " + reason);
+    return false;
+  }
+  settings_ = settings;
+  SanitizerResult result = api_.subscribe(&subscriber_, callback, this);
+  for (const uint32_t domain : {domain::kResource, domain::kLaunch, domain::kGraphs}) {
+    if (result == kSanitizerSuccess) result = api_.enable_domain(1, subscriber_, domain);
+  }
+  if (result != kSanitizerSuccess) {
+    port->note(3, "no data on accesses because " + api_.explain("the Compute Sanitizer refuses to watch", result));
+    return false;
+  }
+  (void)api_.enable_callback(1, subscriber_, domain::kDriverApi, driver_call::kMemMap);
+  (void)api_.enable_callback(1, subscriber_, domain::kDriverApi, driver_call::kMemUnmap);
+  for (const uint32_t call : kLaunchCalls) (void)api_.enable_callback(1, subscriber_, domain::kDriverApi, call);
+  static const bool once = [] { return pthread_atfork(nullptr, nullptr, after_fork_in_child) == 0; }();
+  (void)once;
+  opened_ = true;
+  port->note(0, "accesses are watched through " + api_.path);
+  return true;
+}
+
+void Watcher::attach(Port *port, const WatcherSettings &settings) {
+  const std::lock_guard control(control_mutex_);
+  port->attached(settings.record_threads);
+  if (!open(port, settings)) return;
+  {
+    const std::unique_lock hold(ports_mutex_);
+    ports_.push_back(port);
+  }
+  if (ports_.size() == 1) {
+    if (services().ranges != nullptr) (void)services().ranges->watch(range_changed, this, nullptr, &range_watch_);
+    stopping_ = false;
+    give_up_ = false;
+    exited_ = false;
+    thread_ = std::thread([this] { work(); });
+    for (size_t i = 0; i < settings_.record_threads; ++i) {
+      record_threads_.emplace_back([this, i] { carry_records(i); });
+    }
+  }
+  {
+    const std::lock_guard hold(module_mutex_);
+    wish_ = wish();
+  }
+  active_ = true;
+}
+
+sonde_status Watcher::detach(Port *port) {
+  const std::lock_guard control(control_mutex_);
+  if (std::find(ports_.begin(), ports_.end(), port) == ports_.end()) {
+    port->finish();
+    return SONDE_OK;
+  }
+  const bool last = ports_.size() == 1;
+  if (last) active_ = false;
+  const sonde_status status = flush(2'000'000'000);
+  if (last) {
+    {
+      const std::lock_guard hold(module_mutex_);
+      for (auto &[context, space] : spaces_) space->stop_stalling();
+    }
+    {
+      const std::lock_guard hold(queue_mutex_);
+      give_up_ = true;
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+    for (std::thread &thread : record_threads_) thread.join();
+    record_threads_.clear();
+    if (range_watch_ != 0) (void)services().ranges->unwatch(range_watch_);
+    range_watch_ = 0;
+  }
+  {
+    const std::unique_lock hold(ports_mutex_);
+    ports_.erase(std::find(ports_.begin(), ports_.end(), port));
+  }
+  {
+    const std::lock_guard hold(module_mutex_);
+    wish_ = wish();
+    if (last) unpatch_all();
+  }
+  port->finish();
+  if (status != SONDE_OK) {
+    return services().host->set_error(status, "cuda_access: watched kernels did not end within two seconds");
+  }
+  return SONDE_OK;
+}
+
+void Watcher::refresh() {
+  const Wish now = wish();
+  const std::lock_guard hold(module_mutex_);
+  wish_ = now;
+}
+
+Wish Watcher::wish() const {
+  Wish out;
+  bool first = true;
+  for (const Port *port : ports_) {
+    const Wish one = port->wish();
+    if (first) {
+      out = one;
+      first = false;
+      continue;
+    }
+    // What one session leaves out, another may want.
+    out.features |= one.features;
+    out.kernel_period = std::min(out.kernel_period, one.kernel_period);
+    out.block_period = std::min(out.block_period, one.block_period);
+    if (one.only.empty() || out.only.empty()) {
+      out.only.clear();
+    } else {
+      out.only.insert(out.only.end(), one.only.begin(), one.only.end());
+    }
+    if (one.except != out.except) out.except.clear();
+  }
+  return out;
+}
+
+sonde_status Watcher::flush(uint64_t nanoseconds) {
+  std::unique_lock lock(queue_mutex_);
+  const uint64_t last = last_launch_;
+  const auto done = [&] {
+    return exited_ || ((queue_.empty() || queue_.front()->ordinal > last) &&
+                       (being_read_ == nullptr || being_read_->ordinal > last));
+  };
+  if (nanoseconds == 0) return done() ? SONDE_OK : SONDE_E_TIMEOUT;
+  wake_.notify_all();
+  return idle_.wait_for(lock, std::chrono::nanoseconds(nanoseconds), done) ? SONDE_OK : SONDE_E_TIMEOUT;
+}
+
+uint64_t Watcher::freed_ordinal(uint64_t address) {
+  const std::lock_guard hold(live_mutex_);
+  const LiveRange *const range = live_.freed(address);
+  return range != nullptr ? range->ordinal : 0;
+}
+
+void Watcher::range_changed(void *user, const sonde_range_t *range, uint32_t live) {
+  auto *const self = static_cast<Watcher *>(user);
+  if (range->kind != SONDE_RANGE_TENSOR) return;
+  const std::lock_guard hold(self->live_mutex_);
+  if (live != 0) {
+    self->live_.announce(range->address, range->bytes, range->ordinal, range->name);
+  } else {
+    (void)self->live_.retire(range->address);
+  }
+}
+
+// ---- callbacks: what there is ----------------------------------------------------------------------------------------
+
+void Watcher::callback(void *user, uint32_t domain, uint32_t id, const void *data) {
+  if (own_thread) return;
+  auto *const self = static_cast<Watcher *>(user);
+  switch (domain) {
+    case domain::kResource:
+      self->on_resource(id, data);
+      break;
+    case domain::kDriverApi:
+      self->on_driver_call(id, *static_cast<const ApiCall *>(data));
+      break;
+    case domain::kLaunch:
+      if (id == launch::kBegin) {
+        self->on_launch_begin(*static_cast<const Launch *>(data), 0, 0);
+      } else if (id == launch::kEnd) {
+        self->on_launch_end(static_cast<const Launch *>(data)->stream_handle);
+      }
+      break;
+    case domain::kGraphs:
+      self->on_graph(id, data);
+      break;
+    default:
+      break;
+  }
+}
+
+void Watcher::on_resource(uint32_t id, const void *data) {
+  switch (id) {
+    case resource::kContextCreated: {
+      const auto &created = *static_cast<const ResourceContext *>(data);
+      auto space = std::make_unique<Space>(api_, created.context, created.device, settings_.space);
+      std::string reason;
+      if (!space->prepare(settings_.folder, reason)) {
+        const std::shared_lock hold(ports_mutex_);
+        tell(3, "no data on accesses of device " + std::to_string(created.device) + " because " + reason);
+      }
+      const std::lock_guard hold(module_mutex_);
+      spaces_[created.context] = std::move(space);
+      break;
+    }
+    case resource::kModuleLoaded: {
+      const auto &loaded = *static_cast<const ResourceModule *>(data);
+      ModuleInfo info;
+      info.context = loaded.context;
+      if (loaded.code != nullptr && loaded.code_bytes != 0) {
+        for (std::string &name : functions_with_tensor_copies(loaded.code, loaded.code_bytes)) {
+          info.incomplete.insert(std::move(name));
+        }
+        info.hash = XXH3_64bits(loaded.code, loaded.code_bytes);
+      }
+      sonde_object_module_t record = {};
+      SONDE_RECORD_INIT(&record, SONDE_SPACE_OBJECT, SONDE_OBJECT_MODULE, sonde_stamp());
+      record.module = reinterpret_cast<uint64_t>(loaded.module);
+      record.bytes = loaded.code_bytes;
+      record.hash = info.hash;
+      {
+        const std::shared_lock hold(ports_mutex_);
+        for (const Port *port : ports_) {
+          if (port->wants(SONDE_SPACE_OBJECT, SONDE_OBJECT_MODULE)) emit(*port, record);
+        }
+      }
+      const std::lock_guard hold(module_mutex_);
+      ModuleInfo &stored = modules_[loaded.module] = std::move(info);
+      // At once, so that graphs are made of patched code; with sampling, when a launch is chosen.
+      if (active_ && wish_.kernel_period <= 1 && wish_.only.empty() && wish_.except.empty()) {
+        (void)patch(loaded.module, stored, patch_key());
+      }
+      break;
+    }
+    case resource::kModuleUnloadStarting: {
+      const auto &gone = *static_cast<const ResourceModule *>(data);
+      const std::lock_guard hold(module_mutex_);
+      modules_.erase(gone.module);
+      std::erase_if(functions_, [&](const auto &entry) {
+        return entry.second.module == reinterpret_cast<uint64_t>(gone.module);
+      });
+      break;
+    }
+    case resource::kDeviceAllocated:
+    case resource::kHostAllocated:
+    case resource::kAllocatedAsync:
+    case resource::kPoolPointerImported: {
+      const auto &memory = *static_cast<const ResourceMemory *>(data);
+      allocated(memory.address, memory.bytes, &memory, id == resource::kHostAllocated,
+                id == resource::kAllocatedAsync);
+      break;
+    }
+    case resource::kDeviceFreed:
+    case resource::kHostFreed:
+    case resource::kFreedAsync: {
+      const auto &memory = *static_cast<const ResourceMemory *>(data);
+      freed(memory.address, &memory, id == resource::kHostFreed, id == resource::kFreedAsync);
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+void Watcher::on_driver_call(uint32_t id, const ApiCall &call) {
+  if (id == driver_call::kMemMap || id == driver_call::kMemUnmap) {
+    if (call.site != kApiExit || call.result == nullptr || *static_cast<const int32_t *>(call.result) != 0) return;
+    // Parts of a reservation come and go on their own.
+    if (id == driver_call::kMemMap) {
+      const auto &map = *static_cast<const MemMapParameters *>(call.parameters);
+      allocated(map.address, map.bytes, nullptr, false, false);
+    } else {
+      const auto &unmap = *static_cast<const MemUnmapParameters *>(call.parameters);
+      for (uint64_t at = unmap.address; at < unmap.address + unmap.bytes;) {
+        uint64_t begin = 0;
+        {
+          const std::lock_guard hold(live_mutex_);
+          const LiveRange *range = live_.find(at);
+          if (range != nullptr) begin = range->begin;
+          at = range != nullptr ? range->end : unmap.address + unmap.bytes;
+        }
+        if (begin != 0) freed(begin, nullptr, false, false);
+      }
+    }
+    return;
+  }
+  if (call.site == kApiEnter && active_) wait_for_room(call.context);
+}
+
+void Watcher::allocated(uint64_t address, uint64_t bytes, const ResourceMemory *memory, bool pinned, bool ordered) {
+  const uint32_t flags = memory != nullptr ? memory->flags : 0;
+  {
+    const std::lock_guard hold(live_mutex_);
+    const bool is_static = (flags & kMemoryModule) != 0;
+    if (live_.allocate(address, bytes, is_static ? SONDE_OBJECT_IS_STATIC : SONDE_OBJECT_IS_ALLOCATION) == 0) return;
+  }
+  if (!active_) return;
+  sonde_memory_allocate_t record = {};
+  SONDE_RECORD_INIT(&record, SONDE_SPACE_MEMORY, SONDE_MEMORY_ALLOCATE, sonde_stamp());
+  record.address = address;
+  record.bytes = bytes;
+  record.kind = memory_kind(flags, pinned);
+  record.flags = ordered ? 3 : 0;
+  if (memory != nullptr) {
+    record.pool = reinterpret_cast<uint64_t>(memory->pool);
+    record.stream = ordered ? reinterpret_cast<uint64_t>(memory->stream) : 0;
+    record.device = static_cast<uint32_t>(memory->device);
+  }
+  const std::shared_lock hold(ports_mutex_);
+  for (const Port *port : ports_) {
+    if (port->wants(SONDE_SPACE_MEMORY, SONDE_MEMORY_ALLOCATE)) emit(*port, record);
+  }
+}
+
+void Watcher::freed(uint64_t address, const ResourceMemory *memory, bool pinned, bool ordered) {
+  uint64_t bytes = memory != nullptr ? memory->bytes : 0;
+  {
+    const std::lock_guard hold(live_mutex_);
+    if (const auto range = live_.release(address)) bytes = range->end - range->begin;
+  }
+  if (!active_) return;
+  sonde_memory_free_t record = {};
+  SONDE_RECORD_INIT(&record, SONDE_SPACE_MEMORY, SONDE_MEMORY_FREE, sonde_stamp());
+  record.address = address;
+  record.bytes = bytes;
+  record.kind = memory_kind(memory != nullptr ? memory->flags : 0, pinned);
+  record.flags = ordered ? 3 : 0;
+  if (memory != nullptr) {
+    record.pool = reinterpret_cast<uint64_t>(memory->pool);
+    record.stream = ordered ? reinterpret_cast<uint64_t>(memory->stream) : 0;
+    record.device = static_cast<uint32_t>(memory->device);
+  }
+  const std::shared_lock hold(ports_mutex_);
+  for (const Port *port : ports_) {
+    if (port->wants(SONDE_SPACE_MEMORY, SONDE_MEMORY_FREE)) emit(*port, record);
+  }
+}
+
+// ---- callbacks: patching ---------------------------------------------------------------------------------------------
+
+// One word for a set of patches: modules that have it need no other.
+std::string Watcher::patch_key() const {
+  if (wish_.floor) return "empty";
+  if (wish_.naive) return "naive";
+  const uint32_t features = wish_.features;
+  if (features == 0) return "";
+  std::string access = "several";
+  if (wish_.block_period <= 1) {
+    switch (features & ~kEvents) {
+      case kObjects:
+        access = "objects";
+        break;
+      case kPages:
+        access = "pages";
+        break;
+      case kIntervals:
+        access = "intervals";
+        break;
+      case kRecords:
+        access = "records";
+        break;
+      case kCheck:
+        access = "check";
+        break;
+      default:
+        break;
+    }
+  }
+  if ((features & ~kEvents) == 0) access = "";
+  return access + ((features & kInstructions) != 0 ? "+shared" : "") + ((features & kEvents) != 0 ? "+events" : "");
+}
+
+bool Watcher::patch(Module module, ModuleInfo &info, const std::string &key) {
+  if (info.patched == key || info.refused) return info.patched == key && !key.empty();
+  SanitizerResult result = kSanitizerSuccess;
+  if (!info.patched.empty()) result = api_.unpatch_module(module);
+  info.patched.clear();
+  if (key.empty() || result != kSanitizerSuccess) return false;
+  const auto add = [&](uint32_t instruction, const char *function) {
+    if (result == kSanitizerSuccess) result = api_.patch_instructions(instruction, module, function);
+  };
+  const std::string access = key.substr(0, key.find('+'));
+  if (!access.empty()) add(instruction::kGlobalAccess, ("sonde_" + access).c_str());
+  if (access != "empty" && access != "naive") {
+    if (!access.empty() || key.find("+events") != std::string::npos) {
+      add(instruction::kMemcpyAsync, "sonde_copy_async");
+      add(instruction::kBulkGlobalToShared, "sonde_bulk_load");
+      add(instruction::kBulkSharedToGlobal, "sonde_bulk_store");
+      add(instruction::kBulkReduceToGlobal, "sonde_bulk_reduce");
+    }
+    if (key.find("+shared") != std::string::npos) add(instruction::kSharedAccess, "sonde_shared");
+    if (key.find("+events") != std::string::npos) {
+      add(instruction::kBlockEnter, "sonde_block_enter");
+      add(instruction::kBlockExit, "sonde_block_exit");
+      add(instruction::kBarrier, "sonde_barrier");
+      add(instruction::kWarpBarrier, "sonde_warp_barrier");
+      add(instruction::kDeviceMalloc, "sonde_malloc");
+      add(instruction::kDeviceAlignedMalloc, "sonde_malloc");
+      add(instruction::kDeviceFree, "sonde_free");
+      add(instruction::kPipelineCommit, "sonde_pipeline_commit");
+      add(instruction::kPipelineWait, "sonde_pipeline_wait");
+      add(instruction::kClusterArrive, "sonde_cluster_arrive");
+      add(instruction::kClusterWait, "sonde_cluster_wait");
+      add(instruction::kCall, "sonde_call");
+      add(instruction::kReturn, "sonde_return");
+      add(instruction::kCudaBarrier, "sonde_shared_barrier");
+    }
+  }
+  if (result == kSanitizerSuccess) result = api_.patch_module(module);
+  if (result != kSanitizerSuccess) {
+    info.refused = true;
+    const std::shared_lock hold(ports_mutex_);
+    tell(2, api_.explain("a module could not be patched; its launches are marked", result));
+    return false;
+  }
+  info.patched = key;
+  return true;
+}
+
+void Watcher::unpatch_all() {
+  for (auto &[module, info] : modules_) {
+    if (!info.patched.empty()) (void)api_.unpatch_module(module);
+    info.patched.clear();
+  }
+}
+
+Space *Watcher::space_of(Context context) {
+  const auto found = spaces_.find(context);
+  return found != spaces_.end() && found->second->ready() ? found->second.get() : nullptr;
+}
+
+FunctionInfo &Watcher::function_of(const Launch &launch) {
+  const auto [place, added] = functions_.try_emplace(launch.function);
+  FunctionInfo &info = place->second;
+  if (!added) return info;
+  const char *const name = launch.function_name != nullptr ? launch.function_name : "";
+  info.plain_name = name;
+  info.module = reinterpret_cast<uint64_t>(launch.module);
+  (void)services().capture->intern(name, UINT64_MAX, &info.name);
+  (void)api_.function_range(launch.module, name, &info.begin, &info.bytes);
+  if (const auto module = modules_.find(launch.module); module != modules_.end()) {
+    info.incomplete = module->second.incomplete.contains(name);
+  }
+  // Another launch of each period than of the function before, so that kernels that alternate are all seen.
+  info.offset = static_cast<uint32_t>(functions_.size() - 1);
+  return info;
+}
+
+// ---- callbacks: launches ---------------------------------------------------------------------------------------------
+
+// Deeper inside the driver nothing may wait for the port's threads, which call the driver themselves.
+void Watcher::wait_for_room(Context context) {
+  Space *space = nullptr;
+  uint32_t features = 0;
+  {
+    const std::lock_guard hold(module_mutex_);
+    space = space_of(context);
+    features = wish_.features;
+    if (space == nullptr || features == 0 || wish_.floor || wish_.kernel_period > 1) return;
+  }
+  if (!settings_.space.stall || space->has_room(features)) return;
+  std::unique_lock lock(queue_mutex_);
+  wake_.notify_all();
+  idle_.wait_for(lock, kLongestWait, [&] { return exited_ || space->has_room(features); });
+}
+
+void Watcher::on_launch_begin(const Launch &launch, uint64_t graph_node, uint64_t graph_exec) {
+  if (!active_) return;
+  auto entry = std::make_unique<LaunchEntry>();
+  entry->stamp = sonde_stamp();
+  entry->stream = reinterpret_cast<uint64_t>(graph_node != 0 ? launch.api_stream : launch.stream);
+  entry->handle = graph_node != 0 ? launch.api_stream_handle : launch.stream_handle;
+  entry->graph_node = graph_node;
+  entry->graph_exec = static_cast<uint32_t>(graph_exec);
+  entry->grid_id = launch.grid_id;
+  entry->device = static_cast<uint32_t>(launch.device);
+  std::copy(std::begin(launch.grid), std::end(launch.grid), entry->grid);
+  std::copy(std::begin(launch.block), std::end(launch.block), entry->block);
+  {
+    const std::lock_guard hold(queue_mutex_);
+    entry->ordinal = ++last_launch_;
+  }
+  const std::lock_guard hold(module_mutex_);
+  FunctionInfo &function = function_of(launch);
+  const bool filtered = (!wish_.only.empty() && !contains_any(function.plain_name, wish_.only)) ||
+                        contains_any(function.plain_name, wish_.except);
+  const uint32_t period = std::max(wish_.kernel_period, 1u);
+  // The first launch of each function is watched, then one of each period.
+  const uint64_t number = function.launches++;
+  const bool chosen = number == 0 || number % period == function.offset % period;
+  entry->kernel_period = period;
+  entry->function = function;
+  Space *const space = space_of(launch.context);
+  const auto module = modules_.find(launch.module);
+  const std::string key = patch_key();
+  const bool toggles = period > 1 || !wish_.only.empty() || !wish_.except.empty();
+  bool patched = false;
+  if (module != modules_.end()) {
+    const bool wanted = !filtered && chosen && space != nullptr;
+    patched = patch(launch.module, module->second, wanted || !toggles ? key : "");
+  }
+  if (!spaces_.contains(launch.context)) {
+    const std::shared_lock ports(ports_mutex_);
+    tell(3, "no data on the accesses of a context because it was made before the port started");
+  }
+  if (filtered || !chosen) {
+    entry->flags |= SONDE_LAUNCH_SKIPPED;
+  } else if (wish_.features == 0) {
+    // Launches alone are wanted.
+  } else if (space == nullptr || !patched) {
+    entry->flags |= SONDE_LAUNCH_UNPATCHED;
+  } else {
+    if (function.incomplete) entry->flags |= SONDE_LAUNCH_INCOMPLETE;
+    std::shared_ptr<const Table> table;
+    {
+      const std::lock_guard live(live_mutex_);
+      table = space->table(live_, wish_.features);
+    }
+    Slot *const slot = table != nullptr ? space->take(wish_.features, table) : nullptr;
+    if (slot == nullptr) {
+      entry->flags |= SONDE_LAUNCH_STATE_FULL;
+    } else {
+      slot->sequence = ++last_sequence_;
+      slot->state.launch = entry->ordinal;
+      slot->state.block_period = std::max(wish_.block_period, 1u);
+      slot->state.block_offset = static_cast<uint32_t>(number % slot->state.block_period);
+      slot->state.function_begin = static_cast<uint32_t>(function.begin);
+      if (space->upload(*slot, entry->handle) &&
+          api_.set_launch_data(launch.handle, launch.function, launch.stream_handle, slot->memory) ==
+              kSanitizerSuccess) {
+        entry->space = space;
+        entry->slot = slot;
+        entry->flags |= SONDE_LAUNCH_WATCHED;
+      } else {
+        space->give_back(slot);
+        entry->flags |= SONDE_LAUNCH_UNPATCHED;
+      }
+    }
+  }
+  if (patched && entry->slot == nullptr) {
+    (void)api_.set_launch_data(launch.handle, launch.function, launch.stream_handle, nullptr);
+  }
+  open_launches.push_back(std::move(entry));
+}
+
+void Watcher::on_launch_end(StreamHandle) {
+  if (open_launches.empty() || in_graph) return;
+  for (auto &entry : open_launches) {
+    if (entry->slot != nullptr) (void)entry->space->mark_end(*entry->slot, entry->handle);
+  }
+  const std::lock_guard hold(queue_mutex_);
+  for (auto &entry : open_launches) queue_.push_back(std::move(entry));
+  open_launches.clear();
+  wake_.notify_one();
+}
+
+void Watcher::on_graph(uint32_t id, const void *data) {
+  switch (id) {
+    case graphs::kExecCreated: {
+      const auto &created = *static_cast<const GraphExecEvent *>(data);
+      if (created.is_device_launch == 0 && created.contains_device_launches == 0) break;
+      const std::shared_lock hold(ports_mutex_);
+      tell(3, "no data on the accesses of graphs that device code launches because their launches are not seen");
+      break;
+    }
+    case graphs::kLaunchBegin:
+      in_graph = static_cast<const GraphLaunch *>(data)->is_upload == 0;
+      break;
+    case graphs::kNodeBegin: {
+      const auto &node = *static_cast<const GraphNodeLaunch *>(data);
+      if (!in_graph || node.node_type != kGraphNodeKernel) break;
+      uint32_t number = 0;
+      {
+        const std::lock_guard hold(module_mutex_);
+        const auto [place, added] = graph_numbers_.try_emplace(node.exec, last_graph_ + 1);
+        if (added) ++last_graph_;
+        number = place->second;
+      }
+      on_launch_begin(node.launch, reinterpret_cast<uint64_t>(node.node), number);
+      break;
+    }
+    case graphs::kLaunchEnd:
+      if (!in_graph) break;
+      in_graph = false;
+      on_launch_end(nullptr);
+      break;
+    default:
+      break;
+  }
+}
+
+// ---- the port's threads ----------------------------------------------------------------------------------------------
+
+void Watcher::work() {
+  own_thread = true;
+  services().capture->enter();
+  Readout readout(api_);
+  uint32_t patience = 0;
+  for (;;) {
+    std::unique_ptr<LaunchEntry> entry;
+    bool finished = true;
+    uint64_t watermark = 0;
+    {
+      std::unique_lock lock(queue_mutex_);
+      const auto ready = [&] {
+        return !queue_.empty() && (queue_.front()->slot == nullptr || queue_.front()->slot->over());
+      };
+      if (!ready()) {
+        if (stopping_ && (queue_.empty() || give_up_)) {
+          if (queue_.empty()) break;
+          finished = false;
+        } else if (queue_.empty()) {
+          wake_.wait_for(lock, std::chrono::milliseconds(100));
+          patience = 0;
+          continue;
+        } else {
+          // Launches run: look again soon at first, then less often.
+          const auto pause = std::chrono::microseconds(std::min(20u << std::min(patience++, 6u), 1000u));
+          lock.unlock();
+          std::this_thread::sleep_for(pause);
+          continue;
+        }
+      }
+      patience = 0;
+      watermark = queue_.front()->stamp;
+      being_read_ = std::move(queue_.front());
+      queue_.pop_front();
+      entry.swap(being_read_);
+      being_read_ = std::make_unique<LaunchEntry>();
+      being_read_->ordinal = entry->ordinal;
+    }
+    {
+      const std::shared_lock hold(ports_mutex_);
+      readout.read(*this, *entry, ports_, finished, watermark);
+      if (const std::string trouble = readout.take_trouble(); !trouble.empty()) tell(2, trouble);
+    }
+    {
+      const std::lock_guard hold(queue_mutex_);
+      being_read_.reset();
+    }
+    idle_.notify_all();
+  }
+  {
+    const std::lock_guard hold(queue_mutex_);
+    exited_ = true;
+  }
+  idle_.notify_all();
+  services().capture->leave();
+}
+
+void Watcher::carry_records(size_t number) {
+  own_thread = true;
+  services().capture->enter();
+  std::map<Space *, std::pair<Stream, uint8_t *>> own;  // stream and staging of each context
+  uint32_t patience = 0;
+  while (!stopping_) {
+    Space *space = nullptr;
+    uint32_t block = 0;
+    bool found = false;
+    {
+      const std::lock_guard hold(module_mutex_);
+      for (auto &[context, candidate] : spaces_) {
+        if (!candidate->ready() || !candidate->next_full(block)) continue;
+        space = candidate.get();
+        found = true;
+        break;
+      }
+    }
+    if (!found) {
+      std::this_thread::sleep_for(std::chrono::microseconds(std::min(20u << std::min(patience++, 6u), 1000u)));
+      continue;
+    }
+    patience = 0;
+    Context outer = nullptr;
+    if (api_.push_context(space->context()) != 0) continue;
+    auto &[stream, staging] = own[space];
+    if (stream == nullptr) {
+      void *memory = nullptr;
+      (void)api_.stream_create(&stream, 1, -5);
+      (void)api_.allocate_host(space->context(), &memory, kBlockBytes);
+      staging = static_cast<uint8_t *>(memory);
+    }
+    const bool good = staging != nullptr &&
+                      api_.copy_from_device(staging, reinterpret_cast<uint64_t>(space->block_address(block)),
+                                            kBlockBytes, stream) == 0 &&
+                      api_.stream_synchronize(stream) == 0;
+    (void)api_.pop_context(&outer);
+    space->free_block(block);
+    if (!good) continue;
+    BlockHead head;
+    std::memcpy(&head, staging, sizeof(head));
+    const std::shared_lock hold(ports_mutex_);
+    emit_block(ports_, staging, std::min<uint64_t>(head.used, kBlockBytes), static_cast<int64_t>(number), 0);
+  }
+  services().capture->leave();
+}
+
+}  // namespace sonde::cuda::access
