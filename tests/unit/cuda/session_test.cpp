@@ -1,6 +1,7 @@
 // The port with the real library: options checked by the host, records through a session to a subscriber.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <time.h>
 
 #include <cstring>
 #include <map>
@@ -212,6 +213,25 @@ TEST_F(CudaSession, AllSpacesOfThePortAreDelivered) {
   EXPECT_GE(received_.count(SONDE_SPACE_HOST, SONDE_HOST_CALL), 1u);
   EXPECT_GE(received_.count(SONDE_SPACE_OBJECT, SONDE_OBJECT_DEVICE), 1u);
   EXPECT_GE(received_.count(SONDE_SPACE_OBJECT, SONDE_OBJECT_GRAPH), 1u);
+}
+
+TEST_F(CudaSession, WindowsOfABudgetReachASubscriberInOrder) {
+  subscribe(SONDE_SPACE_DEVICE);
+  subscribe(SONDE_SPACE_SESSION);
+  start("budget: 30%\nbudget_slot: 1ms");
+  for (int i = 0; i < 200; ++i) {
+    const uint64_t stamp = sonde_stamp();
+    const KernelActivity kernel = test::kernel(stamp, stamp + 10, static_cast<uint32_t>(i + 1), "kernel");
+    std::vector<uint8_t> padded(test::record_bytes(kernel.kind, cupti().state->version));
+    std::memcpy(padded.data(), &kernel, std::min(sizeof(kernel), padded.size()));
+    cupti().launch(padded.data(), padded.size());
+    timespec wait = {0, 1'000'000};
+    nanosleep(&wait, nullptr);
+  }
+  stop();
+  EXPECT_GT(received_.count(SONDE_SPACE_SESSION, SONDE_SESSION_WINDOW), 10u);
+  EXPECT_GT(received_.kernels.size(), 0u);
+  EXPECT_LT(received_.kernels.size(), 200u);
 }
 
 TEST_F(CudaSession, TheHostRefusesOptionsThatThePortDoesNotHave) {
