@@ -6,6 +6,7 @@
 #define SONDE_STORE_H
 
 #include <sonde/base.h>
+#include <sonde/delivery.h>
 #include <sonde/ledger.h>
 
 SONDE_BEGIN_DECLS
@@ -48,6 +49,7 @@ typedef struct sonde_source_info_t {
 
 typedef struct sonde_recording_t sonde_recording_t;
 typedef struct sonde_capture_t sonde_capture_t;
+typedef struct sonde_file_writer_t sonde_file_writer_t;
 
 typedef struct sonde_store_service_t {
   uint32_t struct_size;
@@ -85,6 +87,29 @@ typedef struct sonde_store_service_t {
   // [control]
   sonde_status (*replay)(sonde_capture_t *capture, sonde_session_t *session,
                          sonde_status (*progress)(void *user, uint64_t done, uint64_t total), void *user);
+
+  // Makes a capture file of records that no session delivers: a conversion, a join of others. `source` says whose they
+  // are: host, program, command, boot, process, parent_process, start_ns; texts may be NULL. End it with complete.
+  // SONDE_E_EXISTS, SONDE_E_IO, SONDE_E_INVALID, SONDE_E_RANGE.
+  // [control]
+  sonde_status (*create)(const char *path, const sonde_source_info_t *source, const sonde_writer_options_t *options,
+                         sonde_file_writer_t **out);
+
+  // Appends records of one stream: `stream`, `sequence` (rising within the stream; a gap is lost batches), `data`,
+  // `bytes`, `clock`, `watermark`, `lost_ring` and `lost_overwritten` are read, the rest is worked out. Numbers of
+  // strings and spaces are this process's. SONDE_E_INVALID: nothing of it is taken. SONDE_E_IO, SONDE_E_FULL: the
+  // chunk was not written, and its records are in the file's ledger.
+  // [control]
+  sonde_status (*append)(sonde_file_writer_t *writer, const sonde_batch_t *batch);
+
+  // Adds a row to the file's ledger; `source` and `subscriber` are not read. Rows of one stream and cause add up.
+  // [control]
+  sonde_status (*lose)(sonde_file_writer_t *writer, const sonde_loss_t *row);
+
+  // Writes the rest, ledger and index, and closes; `stop_ns` is when the process ended, ns since 1970. Without any
+  // record no file is left. Frees `writer`, also on an error.
+  // [control]
+  sonde_status (*complete)(sonde_file_writer_t *writer, int64_t stop_ns);
 } sonde_store_service_t;
 
 SONDE_END_DECLS

@@ -13,6 +13,7 @@
 #include "store/capture.h"
 #include "store/recorder.h"
 #include "store/replay.h"
+#include "store/standalone_writer.h"
 
 namespace sonde::store {
 namespace {
@@ -54,6 +55,23 @@ Handles<Capture, sonde_capture_t> &captures() {
   return *handles;
 }
 
+Handles<StandaloneWriter, sonde_file_writer_t> &file_writers() {
+  static auto *const handles = new Handles<StandaloneWriter, sonde_file_writer_t>;
+  return *handles;
+}
+
+// The caller's options, as far as it knows them.
+Result<sonde_writer_options_t> writer_options(const sonde_writer_options_t *options) {
+  sonde_writer_options_t own{};
+  own.struct_size = sizeof own;
+  if (options == nullptr) return own;
+  if (options->struct_size < SONDE_NEED(sonde_writer_options_t, struct_size)) {
+    return Error{SONDE_E_INVALID, "struct_size of the writer's options is 0"};
+  }
+  std::memcpy(&own, options, std::min<size_t>(options->struct_size, sizeof own));
+  return own;
+}
+
 sonde_status no_capture() { return fail(SONDE_E_INVALID, "the capture is NULL or was closed"); }
 
 sonde_status record(sonde_session_t *session, const char *path, const char *spaces,
@@ -61,15 +79,9 @@ sonde_status record(sonde_session_t *session, const char *path, const char *spac
   return at_boundary([&] {
     if (path == nullptr || out == nullptr) return fail(SONDE_E_INVALID, "record: path or out is NULL");
     *out = nullptr;
-    sonde_writer_options_t own{};
-    own.struct_size = sizeof own;
-    if (options != nullptr) {
-      if (options->struct_size < SONDE_NEED(sonde_writer_options_t, struct_size)) {
-        return fail(SONDE_E_INVALID, "record: struct_size of the options is 0");
-      }
-      std::memcpy(&own, options, std::min<size_t>(options->struct_size, sizeof own));
-    }
-    Result<std::shared_ptr<Recorder>> recorder = Recorder::start(session, path, spaces, own);
+    const Result<sonde_writer_options_t> own = writer_options(options);
+    if (!own) return fail(own.error());
+    Result<std::shared_ptr<Recorder>> recorder = Recorder::start(session, path, spaces, *own);
     if (!recorder) return fail(recorder.error());
     *out = recordings().add(std::move(*recorder));
     return SONDE_OK;
@@ -160,8 +172,74 @@ sonde_status replay_capture(sonde_capture_t *handle, sonde_session_t *session,
   });
 }
 
+sonde_status no_writer() { return fail(SONDE_E_INVALID, "the file writer is NULL or was completed"); }
+
+sonde_status create(const char *path, const sonde_source_info_t *source, const sonde_writer_options_t *options,
+                    sonde_file_writer_t **out) noexcept {
+  return at_boundary([&] {
+    if (path == nullptr || source == nullptr || out == nullptr) {
+      return fail(SONDE_E_INVALID, "create: path, source or out is NULL");
+    }
+    *out = nullptr;
+    if (source->struct_size < SONDE_NEED(sonde_source_info_t, start_ns)) {
+      return fail(SONDE_E_INVALID, "create: struct_size of the source does not reach start_ns");
+    }
+    const Result<sonde_writer_options_t> own = writer_options(options);
+    if (!own) return fail(own.error());
+    Result<std::unique_ptr<StandaloneWriter>> writer = StandaloneWriter::create(path, *source, *own);
+    if (!writer) return fail(writer.error());
+    *out = file_writers().add(std::move(*writer));
+    return SONDE_OK;
+  });
+}
+
+sonde_status append(sonde_file_writer_t *handle, const sonde_batch_t *batch) noexcept {
+  return at_boundary([&] {
+    const std::shared_ptr<StandaloneWriter> writer = file_writers().find(handle);
+    if (writer == nullptr) return no_writer();
+    if (batch == nullptr || batch->struct_size < SONDE_NEED(sonde_batch_t, lost_overwritten)) {
+      return fail(SONDE_E_INVALID, "append: the batch is NULL or its struct_size does not reach lost_overwritten");
+    }
+    const Result<void> appended = writer->append(*batch);
+    return appended ? SONDE_OK : fail(appended.error());
+  });
+}
+
+sonde_status lose(sonde_file_writer_t *handle, const sonde_loss_t *row) noexcept {
+  return at_boundary([&] {
+    const std::shared_ptr<StandaloneWriter> writer = file_writers().find(handle);
+    if (writer == nullptr) return no_writer();
+    if (row == nullptr) return fail(SONDE_E_INVALID, "lose: row is NULL");
+    writer->lose(*row);
+    return SONDE_OK;
+  });
+}
+
+sonde_status complete(sonde_file_writer_t *handle, int64_t stop_ns) noexcept {
+  return at_boundary([&] {
+    const std::shared_ptr<StandaloneWriter> writer = file_writers().find(handle);
+    if (writer == nullptr) return no_writer();
+    file_writers().remove(handle);
+    const Result<void> completed = writer->complete(stop_ns);
+    return completed ? SONDE_OK : fail(completed.error());
+  });
+}
+
 constexpr sonde_store_service_t kService = {
-    sizeof(sonde_store_service_t), 0, record, finish, open, close, source_count, source_at, losses, replay_capture,
+    sizeof(sonde_store_service_t),
+    0,
+    record,
+    finish,
+    open,
+    close,
+    source_count,
+    source_at,
+    losses,
+    replay_capture,
+    create,
+    append,
+    lose,
+    complete,
 };
 
 }  // namespace

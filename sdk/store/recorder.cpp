@@ -4,12 +4,10 @@
 #include <sonde/schema.h>
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <fstream>
@@ -19,6 +17,7 @@
 #include "core/session.h"
 #include "core/spaces.h"
 #include "core/threads.h"
+#include "store/writer_checks.h"
 
 namespace sonde::store {
 namespace {
@@ -92,27 +91,8 @@ Result<std::shared_ptr<Recorder>> Recorder::start(sonde_session_t *handle, const
   if (session->state() != SONDE_STATE_OPEN) {
     return Error{SONDE_E_STATE, "a recording must be set up before its session starts"};
   }
-  if (path.empty()) return Error{SONDE_E_INVALID, "the path of the capture file is empty"};
-  if (options.when_full > SONDE_FULL_DROP) {
-    return Error{SONDE_E_INVALID,
-                 fmt::format("when_full is {}, expected SONDE_FULL_SPILL or SONDE_FULL_DROP", options.when_full)};
-  }
-  if (options.chunk_bytes > kMaxChunkRecordBytes) {
-    return Error{SONDE_E_RANGE,
-                 fmt::format("chunk_bytes is {}, expected at most {}", options.chunk_bytes, kMaxChunkRecordBytes)};
-  }
-  if (options.level < 0 || options.level > 19) {
-    return Error{SONDE_E_RANGE, fmt::format("level is {}, expected 0 to 19", options.level)};
-  }
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) == 0) {
-    return Error{SONDE_E_EXISTS, "capture file '" + path + "' exists already"};
-  }
-  const size_t slash = path.rfind('/');
-  const std::string directory = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  if (::access(directory.c_str(), W_OK | X_OK) != 0) {
-    return Error{SONDE_E_IO, "cannot make a file in '" + directory + "': " + std::strerror(errno)};
-  }
+  if (Result<void> good = check_writer_options(options); !good) return good.error();
+  if (Result<void> good = check_new_file(path); !good) return good.error();
 
   const uint64_t cap = session->pool().cap();
   // A quarter of the cap for both queues together: three quarters of it here, the rest with the subscriber.
