@@ -13,6 +13,7 @@ _OPERATOR_BEGIN, _OPERATOR_END, _SCOPE_PUSH, _SCOPE_POP, _MARK = 1, 2, 3, 4, 7
 _RULES = {"inclusive": 0, "exclusive": 1, "property": 2}
 _MEMORY = {"unknown": 0, "pageable": 1, "pinned": 2, "device": 3, "array": 4, "managed": 5}
 _identities = itertools.count(1)
+_is_compiling = None  # set by the PyTorch adapter; while torch.compile traces, a scope is nothing and breaks no graph
 
 
 class _Interval(contextlib.ContextDecorator):
@@ -23,6 +24,8 @@ class _Interval(contextlib.ContextDecorator):
         self._open = []
 
     def __enter__(self):
+        if _is_compiling is not None and _is_compiling():
+            return self
         session = _sonde.current_session()
         identity = next(_identities)
         self._open.append((session, identity))
@@ -31,6 +34,8 @@ class _Interval(contextlib.ContextDecorator):
         return self
 
     def __exit__(self, *failure):
+        if _is_compiling is not None and _is_compiling():
+            return False
         session, identity = self._open.pop()
         if session is None:
             return False
@@ -57,6 +62,8 @@ def operator(name, domain="python"):
 def _with_session(emit):
     @functools.wraps(emit)
     def call(*arguments, **keywords):
+        if _is_compiling is not None and _is_compiling():
+            return False
         session = _sonde.current_session()
         return False if session is None else emit(session, *arguments, **keywords)
 

@@ -11,12 +11,12 @@ machine's compiler, and kept in a cache. Without a compiler, operators come from
 could not be captured is said in `Attachment.notes` and in the capture.
 """
 
-from .. import _sonde
+from .. import _sonde, scopes
 from .build import Unavailable, load
 
 __all__ = ["Attachment", "Unavailable", "attach", "load"]
 
-_OPERATORS, _SHAPES, _STACKS, _TENSORS, _ANNOUNCE = 1, 2, 4, 8, 16
+_OPERATORS, _SHAPES, _STACKS, _CUDA, _ANNOUNCE, _CPU = 1, 2, 4, 8, 16, 32
 _SEVERITIES = ("info", "warning", "error", "no data")
 
 
@@ -73,13 +73,17 @@ def attach(session=None, *, operators=True, shapes=False, stacks=False, modules=
     if tensors not in (True, False, "cuda", "cpu"):
         raise ValueError(f"tensors is True, False, 'cuda' or 'cpu', not {tensors!r}")
     attachment = Attachment(session)
+    scopes._is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
     try:
         if operators or tensors:
             _attach_native(attachment, torch, operators, shapes, stacks, tensors, native)
         if modules:
             from .modules import ModuleScopes
 
-            attachment._parts.append(ModuleScopes(torch, session))
+            try:
+                attachment._parts.append(ModuleScopes(torch, session))
+            except _sonde.Error as failure:
+                attachment.note("no data", f"no data on modules because {failure.args[0]}")
         if compiles:
             from .compiles import attach_compiles
 
@@ -105,8 +109,7 @@ def _attach_native(attachment, torch, operators, shapes, stacks, tensors, wanted
         options |= _OPERATORS | (_SHAPES if shapes else 0) | (_STACKS if stacks else 0)
     on_cuda = tensors in (True, "cuda") and _attach_cuda(attachment, torch)
     on_cpu = tensors in (True, "cpu") and _attach_cpu(attachment)
-    if on_cuda or on_cpu:
-        options |= _TENSORS | (_ANNOUNCE if on_cuda else 0)
+    options |= (_CUDA | _ANNOUNCE if on_cuda else 0) | (_CPU if on_cpu else 0)
     sink = attachment.native.start(_sonde.host_address(), _sonde.session_address(attachment.session), options)
     if sink < 0:
         attachment.note("no data", f"no data on operators and tensors because the adapter could not start ({sink}): "

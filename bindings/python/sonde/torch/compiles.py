@@ -38,7 +38,8 @@ class CompileListener(logging.Handler):
         super().__init__(logging.DEBUG)
         self._session = session
         self._guards = {}  # (frame, compile) -> reasons of a recompilation that is under way
-        self._graphs = {}  # (frame, compile) -> {node: (operator, source)}
+        self._graphs = {}  # (frame, compile) -> {node: source} of the graph that a kernel was generated from
+        self._traces = {}  # (frame, compile) -> {node: source} of the graph that was traced from the program
         self._stacks = {}  # (frame, compile) -> {kernel: [source]}
         self._lock = threading.Lock()
         log = logging.getLogger(_LOG)
@@ -80,11 +81,16 @@ class CompileListener(logging.Handler):
         elif name == "inductor_provenance_tracking_kernel_stack_traces":
             with self._lock:
                 self._stacks[key] = _stack_sources(payload)
-        elif isinstance(metadata.get("compilation_metrics"), dict):
-            self._compiled(metadata["compilation_metrics"], key, metadata)
-        elif "inductor_post_grad_graph" in metadata:
+        elif name == "inductor_post_grad_graph" or "inductor_post_grad_graph" in metadata:
             with self._lock:
                 self._graphs[key] = graph_sources(payload or "")
+        elif "dynamo_output_graph" in metadata:
+            with self._lock:
+                self._traces[key] = graph_sources(payload or "")
+        elif isinstance(metadata.get("compilation_metrics"), dict):
+            self._compiled(metadata["compilation_metrics"], key, metadata)
+        elif isinstance(metadata.get("bwd_compilation_metrics"), dict):
+            self._compiled({**metadata["bwd_compilation_metrics"], "co_name": "backward"}, key, metadata)
         elif "inductor_output_code" in metadata:
             self._output_code(key, payload or "")
 
@@ -119,16 +125,17 @@ class CompileListener(logging.Handler):
 
     def _output_code(self, key, code):
         with self._lock:
-            nodes = self._graphs.get(key, {})
+            # The graph comes before its code, a backward one replaces it. None comes for code from a cache.
+            graph = self._graphs.pop(key, {})
+            trace = self._traces.get(key, {})
             stacks = self._stacks.get(key, {})
-        for kernel, (operators, names) in output_kernels(code).items():
-            sources = []
-            for node in names:
-                _, source = nodes.get(node, (None, None))
-                if source and source not in sources:
-                    sources.append(source)
-            sources += [source for source in stacks.get(kernel, ()) if source not in sources]
-            _sonde.emit_compiled_kernel(self._session, kernel, _identity_of(key), operators, sources)
+        for kernel in output_kernels(code):
+            sources = [graph.get(node) for node in kernel["nodes"]] if graph else []
+            if not any(sources):
+                sources = [trace.get(node) for node in kernel["trace_nodes"]]
+            sources += stacks.get(kernel["name"], ())
+            _sonde.emit_compiled_kernel(self._session, kernel["name"], _identity_of(key), kernel["operators"],
+                                        list(dict.fromkeys(source for source in sources if source)))
 
 
 def _identity_of(key):
@@ -163,23 +170,25 @@ def _stack_sources(payload):
 
 
 def graph_sources(text):
-    """{node: (operator, "file:line: code")} of a graph as PyTorch prints it: a comment with the source line stands
-    above the nodes that come from it."""
+    """{node: "file:line: code"} of a graph as PyTorch prints it: a comment with the source line stands above the nodes
+    that come from it."""
     nodes, source = {}, None
     for line in text.splitlines():
         place = re.match(r"\s*#\s*File: (.+?):(\d+) in .*?, code: (.*)$", line)
         if place:
             source = f"{place.group(1)}:{place.group(2)}: {place.group(3).strip()}"
-            continue
-        node = re.match(r"\s*(\w+)(?:\s*:[^=]*)?\s*=\s*torch\.ops\.([\w.]+)\(", line)
-        if node:
-            nodes[node.group(1)] = node.group(2), source
+        elif re.match(r"\s*#\s*No stacktrace", line):
+            source = None
+        else:
+            node = re.match(r'\s*(\w+)(?:\s*:\s*"[^"]*")?\s*=\s*\S', line)
+            if node and source:
+                nodes[node.group(1)] = source
     return nodes
 
 
 def output_kernels(code):
-    """{kernel: ([operator], [node])} of the code that Inductor generated: the comments above a kernel name what was
-    fused into it, the operators in the order of the graph."""
+    """The kernels of the code that Inductor generated, as dicts of name, operators in the order of the graph, nodes of
+    the graph, and trace_nodes of the graph as it was traced. The comments above a kernel name what was fused into it."""
     kernels = {}
     comment = []
     for line in code.splitlines():
@@ -191,16 +200,19 @@ def output_kernels(code):
         called = re.match(r"(?:\w+\s*=\s*)?(extern_kernels\.\w+)\(", text)
         if made or (called and comment):
             name = (made or called).group(1)
-            operators, nodes = _fused("\n".join(comment))
-            known = kernels.setdefault(name, ([], []))
-            known[0].extend(operator for operator in operators if operator not in known[0])
-            known[1].extend(node for node in nodes if node not in known[1])
+            kernel = kernels.setdefault(name, {"name": name, "operators": [], "nodes": [], "trace_nodes": []})
+            text = "\n".join(comment)
+            found = {
+                "operators": _list(r"Original ATen: \[([^\]]*)\]", text),
+                "nodes": re.findall(r"^#\s+%(\w+)[^\n]*= call_function\[", text, re.MULTILINE),
+                "trace_nodes": _list(r"Source Nodes: \[([^\]]*)\]", text),
+            }
+            for key, values in found.items():
+                kernel[key].extend(value for value in values if value not in kernel[key])
         comment = []
-    return kernels
+    return list(kernels.values())
 
 
-def _fused(comment):
-    origin = re.search(r"Original ATen: \[([^\]]*)\]", comment)
-    operators = [name.strip() for name in origin.group(1).split(",") if name.strip()] if origin else []
-    nodes = re.findall(r"^#\s+%(\w+)[^\n]*= call_function\[", comment, re.MULTILINE)
-    return operators, nodes
+def _list(pattern, text):
+    found = re.search(pattern, text)
+    return [item.strip() for item in found.group(1).split(",") if item.strip()] if found else []

@@ -1,15 +1,17 @@
 """Calls of torch.nn modules as scopes.
 
 The name of a scope is the module's path from the outermost module that is being called ("layers.0.linear"), that of the
-outermost one its class; the category is the class. `torch.nn.Module.__call__` is wrapped while somebody captures:
-global module hooks would do, but torch.compile warns about them and compiles anew when they change, and they miss
-calls that end in an exception. While torch.compile traces, the wrapper is the original, so that graphs stay as they
-are; within a compiled graph there are no modules.
+outermost one its class; the category is the class.
+
+While somebody captures, the code of `torch.nn.Module.__call__` is exchanged, not the function: torch.compile knows a
+module by that function and goes straight to `forward` when it is the one it knows, so graphs, guards and source lines
+stay as they are. Global module hooks would not do: torch.compile warns about them and compiles anew when they change,
+and they miss calls that end in an exception. Within a compiled graph there are no modules.
 """
 
-import functools
 import itertools
 import threading
+import types
 import weakref
 
 from .. import _sonde
@@ -18,8 +20,7 @@ _PUSH, _POP = 3, 4
 _DOMAIN = "torch.nn"
 _lock = threading.Lock()
 _sessions = []  # of those who capture now
-_original = None
-_wrapper = None
+_exchanged = None  # (function, its own code) while somebody captures
 _local = threading.local()
 _paths = weakref.WeakKeyDictionary()  # outermost module -> {module: path}, weak too
 # Bit 62 keeps them apart from the numbers of scopes.
@@ -31,41 +32,62 @@ class ModuleScopes:
 
     def __init__(self, torch, session):
         self._session = session
-        self._module = torch.nn.Module
         with _lock:
+            if not _sessions:
+                _exchange(torch)
             _sessions.append(session)
-            if len(_sessions) == 1:
-                _install(torch)
 
     def stop(self):
         with _lock:
             _sessions[:] = [session for session in _sessions if session is not self._session]
             if not _sessions:
-                _remove(self._module)
+                _restore()
 
 
-def _install(torch):
-    global _original, _wrapper
-    if torch.nn.Module.__call__ is _wrapper:
-        return  # it could not be removed earlier, see _remove
+def _call(self, *arguments, **keywords):
+    # Runs in the namespace of the function that it replaces. torch.compile, where it comes here at all, takes the
+    # first way: the answer is a constant to it.
+    if _sonde_is_compiling():  # noqa: F821
+        return _sonde_original(self, *arguments, **keywords)  # noqa: F821
+    return _sonde_called(self, arguments, keywords)  # noqa: F821
+
+
+def _exchange(torch):
+    global _exchanged
+    function = torch.nn.Module.__call__
+    if not isinstance(function, types.FunctionType) or function.__closure__:
+        raise _sonde.Error("the program replaced torch.nn.Module.__call__", -1)
+    own = function.__code__
+    original = types.FunctionType(own, function.__globals__, function.__name__, function.__defaults__)
+    original.__kwdefaults__ = function.__kwdefaults__
     compiler = getattr(torch, "compiler", None)
-    is_compiling = getattr(compiler, "is_compiling", None) or (lambda: False)
-    original = torch.nn.Module.__call__
 
-    @functools.wraps(original)
-    def __call__(self, *arguments, **keywords):
-        if is_compiling() or not _sessions:
-            return original(self, *arguments, **keywords)
-        return _called(original, self, arguments, keywords)
+    def called(module, arguments, keywords):
+        return _called(original, module, arguments, keywords)
 
-    _original, _wrapper = original, __call__
-    torch.nn.Module.__call__ = __call__
+    function.__globals__.update(_sonde_original=original, _sonde_called=called,
+                                _sonde_is_compiling=getattr(compiler, "is_compiling", None) or (lambda: False))
+    # Under PyTorch's own file name: what torch.compile leaves out of its traces and what it does not, it knows by that.
+    function.__code__ = _call.__code__.replace(co_filename=own.co_filename, co_name=own.co_name)
+    _exchanged = function, own
+    _skip((called, _called, _name, _path, _emit))
 
 
-def _remove(module):
-    # Where somebody wrapped the wrapper it stays, and does nothing.
-    if module.__call__ is _wrapper:
-        module.__call__ = _original
+def _restore():
+    global _exchanged
+    function, own = _exchanged
+    function.__code__ = own
+    _exchanged = None
+
+
+def _skip(functions):
+    # torch.compile looks at every Python function that a compiled one reaches eagerly; these it shall run as they are.
+    try:
+        from torch._C._dynamo.eval_frame import skip_code
+    except ImportError:
+        return
+    for function in functions:
+        skip_code(function.__code__)
 
 
 def _called(original, module, arguments, keywords):

@@ -36,13 +36,14 @@ struct Block {
   uint32_t device;
   uint32_t flags;
   const char *allocator;
+  uint32_t option;  // that a sink must have
 };
 
 void emit(const Block &block, const Totals &totals) {
   ThreadState *const state = this_thread();
   if (state == nullptr) return;
   const uint64_t stamp = sonde_stamp();
-  for_each_sink(*state, block.type, kTensors, [&](sonde_writer_t &writer, uint32_t, uint64_t) {
+  for_each_sink(*state, block.type, block.option, [&](sonde_writer_t &writer, uint32_t, uint64_t) {
     sonde_framework_tensor_t record{};
     SONDE_RECORD_INIT(&record, SONDE_SPACE_FRAMEWORK, block.type, stamp);
     record.address = block.address;
@@ -95,7 +96,7 @@ uint64_t pool_of(const allocator::TraceEntry &entry) {
 }
 
 void on_cuda(const allocator::TraceEntry &entry) {
-  if ((active.load(std::memory_order_relaxed) & kTensors) == 0) return;
+  if ((active.load(std::memory_order_relaxed) & kCudaTensors) == 0) return;
   const auto device = static_cast<uint32_t>(entry.device_);
   Totals &totals = cuda_totals[device % kDevices];
   const auto address = static_cast<uint64_t>(entry.addr_);
@@ -107,6 +108,7 @@ void on_cuda(const allocator::TraceEntry &entry) {
   block.stream = reinterpret_cast<uint64_t>(entry.stream_);
   block.device = device;
   block.allocator = "cuda";
+  block.option = kCudaTensors;
   using Entry = allocator::TraceEntry;
   switch (entry.action_) {
     case Entry::ALLOC:
@@ -152,7 +154,7 @@ CpuBlocks &cpu_blocks() {
   return *all;
 }
 
-at::Allocator *inner_allocator = nullptr;
+c10::Allocator *inner_allocator = nullptr;
 c10::DeleterFnPtr inner_deleter = nullptr;
 
 void cpu_block(uint32_t type, uint64_t address, uint64_t bytes) {
@@ -161,11 +163,12 @@ void cpu_block(uint32_t type, uint64_t address, uint64_t bytes) {
   block.address = address;
   block.bytes = bytes;
   block.allocator = "cpu";
+  block.option = kCpuTensors;
   emit(block, cpu_totals);
 }
 
 void on_cpu_allocate(void *memory, size_t bytes) {
-  if ((active.load(std::memory_order_relaxed) & kTensors) == 0 || memory == nullptr) return;
+  if ((active.load(std::memory_order_relaxed) & kCpuTensors) == 0 || memory == nullptr) return;
   CpuBlocks &blocks = cpu_blocks();
   const auto address = reinterpret_cast<uint64_t>(memory);
   {
@@ -199,13 +202,13 @@ void free_on_cpu(void *memory) {
   inner_deleter(memory);
 }
 
-struct CpuAllocator final : at::Allocator {
+struct CpuAllocator final : c10::Allocator {
 #ifdef SONDE_TORCH_CONST_ALLOCATE
-  at::DataPtr allocate(size_t bytes) const override{
+  c10::DataPtr allocate(size_t bytes) const override{
 #else
-  at::DataPtr allocate(size_t bytes) override {
+  c10::DataPtr allocate(size_t bytes) override {
 #endif
-      at::DataPtr block = inner_allocator->allocate(bytes);
+      c10::DataPtr block = inner_allocator->allocate(bytes);
   if (!block.compare_exchange_deleter(inner_deleter, free_on_cpu)) return block;
   try {
     on_cpu_allocate(block.get(), bytes);
@@ -215,7 +218,7 @@ struct CpuAllocator final : at::Allocator {
   return block;
 }
 
-at::DeleterFnPtr
+c10::DeleterFnPtr
 raw_deleter() const override {
   return free_on_cpu;
 }
@@ -260,7 +263,7 @@ SONDE_EXPORTED int32_t sonde_torch_attach_cuda(char *error, uint64_t capacity) {
 // 1: CPU blocks are watched from now on.
 SONDE_EXPORTED int32_t sonde_torch_attach_cpu(char *error, uint64_t capacity) {
   if (inner_allocator != nullptr) return 1;
-  at::Allocator *const inner = c10::GetAllocator(c10::DeviceType::CPU);
+  c10::Allocator *const inner = c10::GetAllocator(c10::DeviceType::CPU);
   if (inner == nullptr || inner->raw_deleter() == nullptr) {
     std::snprintf(error, capacity, "%s", "the program's own CPU allocator has no plain way to free");
     return 0;
@@ -294,6 +297,7 @@ SONDE_EXPORTED void sonde_torch_announce(uint32_t kind, uint64_t address, uint64
     block.device = device;
     block.flags = 1;
     block.allocator = "cuda";
+    block.option = kCudaTensors;
     emit(block, cuda_totals[device % kDevices]);
   }
   announce(kind, address, bytes, device);

@@ -20,10 +20,11 @@ constexpr uint32_t kSinks = 4;  // sessions at the same time
 
 // Options of a sink, bits.
 constexpr uint32_t kOperators = 1;
-constexpr uint32_t kShapes = 2;     // with kOperators: types and shapes of the inputs
-constexpr uint32_t kStacks = 4;     // with kOperators: the Python call path of outermost operators
-constexpr uint32_t kTensors = 8;    // blocks of the allocators
-constexpr uint32_t kAnnounce = 16;  // tell sonde.ranges of them
+constexpr uint32_t kShapes = 2;       // with kOperators: types and shapes of the inputs
+constexpr uint32_t kStacks = 4;       // with kOperators: the Python call path of outermost operators
+constexpr uint32_t kCudaTensors = 8;  // blocks of the CUDA allocator
+constexpr uint32_t kAnnounce = 16;    // with kCudaTensors: tell sonde.ranges of them
+constexpr uint32_t kCpuTensors = 32;  // blocks of the CPU allocator
 
 struct Sink {
   std::atomic<uint64_t> generation{0};  // 0: free; otherwise the number of the start that took it
