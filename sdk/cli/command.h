@@ -45,6 +45,7 @@ Subcommand add_describe(CLI::App &root);
 Subcommand add_call(CLI::App &root);
 Subcommand add_dump(CLI::App &root);
 Subcommand add_doctor(CLI::App &root);
+Subcommand add_merge(CLI::App &root);
 Subcommand add_layout(CLI::App &root);
 Subcommand add_new(CLI::App &root);
 Subcommand add_manifest(CLI::App &root);

@@ -15,6 +15,7 @@ constexpr const char *kFooter = R"(Examples:
   sonde record -o capture -- python3 train.py    record only
   sonde replay capture -p workload               report on a capture
   sonde doctor capture                           what a capture lacks
+  sonde merge trace accesses -o joined           two runs of one program as one
   sonde new plugin mine                          a plugin that builds and passes its own test
   sonde layout lint kernel.ttgir                 what a kernel's conversions and accesses cost
 
@@ -39,9 +40,10 @@ int run(int argc, char **argv) {
                         fmt::format("sonde {}.{}.{}", SONDE_VERSION_MAJOR, SONDE_VERSION_MINOR, SONDE_VERSION_PATCH));
   root.require_subcommand(1);
   root.get_formatter()->column_width(36);
-  const std::vector<Subcommand> subcommands = {
-      add_run(root),      add_record(root), add_replay(root), add_dump(root), add_doctor(root),   add_list(root),
-      add_describe(root), add_call(root),   add_layout(root), add_new(root),  add_manifest(root), add_version(root)};
+  const std::vector<Subcommand> subcommands = {add_run(root),    add_record(root), add_replay(root), add_dump(root),
+                                               add_doctor(root), add_merge(root),  add_list(root),   add_describe(root),
+                                               add_call(root),   add_layout(root), add_new(root),    add_manifest(root),
+                                               add_version(root)};
 
   // What follows "--" is the program's and not ours to read.
   Context context;

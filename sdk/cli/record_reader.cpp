@@ -71,13 +71,17 @@ const sonde_field_t &field_at(const sonde_record_type_t &type, uint32_t index) {
                                                   uint64_t{index} * type.field_stride);
 }
 
-const sonde_record_type_t *RecordReader::type_of(uint32_t space, uint32_t type) const {
+const sonde_record_type_t *find_record_type(const sonde_capture_service_t &capture, uint32_t space, uint32_t type) {
   const sonde_schema_t *schema = nullptr;
-  if (capture_.schema(space, &schema) != SONDE_OK) return nullptr;
+  if (capture.schema(space, &schema) != SONDE_OK) return nullptr;
   for (uint32_t index = 0; index < schema->type_count; ++index) {
     if (type_at(*schema, index).type == type) return &type_at(*schema, index);
   }
   return nullptr;
+}
+
+const sonde_record_type_t *RecordReader::type_of(uint32_t space, uint32_t type) const {
+  return find_record_type(capture_, space, type);
 }
 
 std::string RecordReader::space_name(uint32_t space) const {

@@ -34,6 +34,9 @@ class RecordReader {
   sonde_session_t *session_;
 };
 
+// The schema of a type; NULL where there is none.
+const sonde_record_type_t *find_record_type(const sonde_capture_service_t &capture, uint32_t space, uint32_t type);
+
 // Field `index` of a type, by the stride of whoever wrote the schema.
 const sonde_field_t &field_at(const sonde_record_type_t &type, uint32_t index);
 
