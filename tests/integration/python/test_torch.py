@@ -127,7 +127,15 @@ class Operators(unittest.TestCase):
         neg = next(o for o in captured.operators if o["name"] == "aten::neg")
         self.assertEqual(neg["call_path"][0], f"{__file__}:{line}@caller")
         self.assertTrue(neg["call_path"][1].endswith("@test_call_paths_lead_to_the_line"))
-        self.assertFalse(any("/sonde/torch/" in frame for frame in neg["call_path"]))
+
+    def test_call_paths_leave_this_package_out(self):
+        with sonde.capture(torch={"stacks": True}) as captured:
+            Block()(torch.ones(1, 8))
+        linear = next(o for o in captured.operators if o["name"] == "aten::linear")
+        self.assertTrue(any(frame.endswith("@forward") and __file__ in frame for frame in linear["call_path"]))
+        for frame in linear["call_path"]:
+            self.assertNotIn("/sonde/", frame)
+            self.assertNotIn("@_sonde_", frame)
 
     def test_operators_of_all_threads_are_seen_and_nest_in_their_own_scopes(self):
         def work(number):
@@ -258,6 +266,7 @@ class Operators(unittest.TestCase):
         # A ring is 1 MiB: one that stays with each capture would be 200 MiB, a callback that stays would double counts.
         self.assertLess(resident_kib() - before, 20 * 1024)
         self.assertIs(torch.nn.Module.__call__, ORIGINAL_CALL)
+        self.assertIs(torch.nn.Module.__call__.__code__, ORIGINAL_CODE)
 
     def test_a_forked_child_captures_nothing_and_can_begin_its_own(self):
         with sonde.capture() as captured:
@@ -341,6 +350,48 @@ class Modules(unittest.TestCase):
         with sonde.capture() as captured:
             relu(relu(torch.ones(1)))
         self.assertEqual([s["name"] for s in captured.scopes], ["ReLU", "ReLU"])
+
+    def test_paths_follow_a_module_that_is_exchanged(self):
+        model = torch.nn.Sequential(torch.nn.ReLU())
+        for number in range(20):
+            model[0] = torch.nn.Sigmoid() if number % 2 else torch.nn.ReLU()
+            stranger = torch.nn.Tanh()
+            with sonde.capture() as captured:
+                model(torch.ones(1))
+                stranger(torch.ones(1))
+            self.assertEqual([s["name"] for s in captured.scopes], ["Sequential", "0", "Tanh"])
+
+    def test_a_module_called_by_another_that_does_not_own_it_has_its_class_for_a_name(self):
+        guest = torch.nn.ReLU()
+
+        class Host(torch.nn.Module):
+            def forward(self, x):
+                return guest(x)
+
+        with sonde.capture() as captured:
+            Host()(torch.ones(1))
+        self.assertEqual([s["name"] for s in captured.scopes], ["Host", "ReLU"])
+
+    def test_the_function_stays_the_one_that_torch_compile_knows(self):
+        with sonde.capture():
+            self.assertIs(torch.nn.Module.__call__, ORIGINAL_CALL)
+            self.assertIsNot(torch.nn.Module.__call__.__code__, ORIGINAL_CODE)
+
+    def test_a_program_that_replaced_the_call_is_told(self):
+        def replaced(self, *arguments):
+            return ORIGINAL_CALL(self, *arguments) if arguments else None
+
+        closure = (lambda call: lambda self, *arguments: call(self, *arguments))(replaced)
+        torch.nn.Module.__call__ = closure
+        try:
+            with sonde.capture() as captured:
+                torch.nn.ReLU()(torch.ones(1))
+        finally:
+            torch.nn.Module.__call__ = ORIGINAL_CALL
+        self.assertEqual(captured.scopes, [])
+        self.assertIn("no data on modules because the program replaced torch.nn.Module.__call__",
+                      [note["text"] for note in captured.notes])
+        self.assertIn("aten::relu", names(captured.operators))
 
     def test_they_can_be_left_out(self):
         with sonde.capture(torch={"modules": False}) as captured:
@@ -462,6 +513,7 @@ print(torch.ones(1).neg())
 
 
 ORIGINAL_CALL = torch.nn.Module.__call__
+ORIGINAL_CODE = ORIGINAL_CALL.__code__
 
 if __name__ == "__main__":
     unittest.main(verbosity=1)

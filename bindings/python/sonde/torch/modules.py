@@ -9,7 +9,9 @@ stay as they are. Global module hooks would not do: torch.compile warns about th
 and they miss calls that end in an exception. Within a compiled graph there are no modules.
 """
 
+import functools
 import itertools
+import sys
 import threading
 import types
 import weakref
@@ -22,7 +24,8 @@ _lock = threading.Lock()
 _sessions = []  # of those who capture now
 _exchanged = None  # (function, its own code) while somebody captures
 _local = threading.local()
-_paths = weakref.WeakKeyDictionary()  # outermost module -> {module: path}, weak too
+# By the identity of the outermost module: a reference that empties the entry, and {identity of a part: (reference, path)}.
+_paths = {}
 # Bit 62 keeps them apart from the numbers of scopes.
 _identities = itertools.count((1 << 62) + 1)
 
@@ -61,16 +64,21 @@ def _exchange(torch):
     original = types.FunctionType(own, function.__globals__, function.__name__, function.__defaults__)
     original.__kwdefaults__ = function.__kwdefaults__
     compiler = getattr(torch, "compiler", None)
-
-    def called(module, arguments, keywords):
-        return _called(original, module, arguments, keywords)
-
-    function.__globals__.update(_sonde_original=original, _sonde_called=called,
+    function.__globals__.update(_sonde_original=original, _sonde_called=functools.partial(_sonde_called, original),
                                 _sonde_is_compiling=getattr(compiler, "is_compiling", None) or (lambda: False))
-    # Under PyTorch's own file name: what torch.compile leaves out of its traces and what it does not, it knows by that.
-    function.__code__ = _call.__code__.replace(co_filename=own.co_filename, co_name=own.co_name)
+    # torch.compile looks at each Python function that is reached from one it compiled, and compiles it, unless it
+    # comes from one of PyTorch's own files. So what stands between a module and its forward function bears the name of
+    # the file whose place it takes. No function of the standard library that is written in Python is called there.
+    for helper in (_sonde_called, _sonde_emit, _sonde_name, _sonde_path):
+        helper.__code__ = helper.__code__.replace(co_filename=own.co_filename)
+    function.__code__ = _call.__code__.replace(co_filename=own.co_filename, co_name=own.co_name,
+                                               co_firstlineno=own.co_firstlineno)
+    # And it can be told so, once it is there.
+    skip_code = getattr(sys.modules.get("torch._dynamo.eval_frame"), "skip_code", None)
+    if skip_code is not None:
+        for helper in (_sonde_called, _sonde_emit, _sonde_name, _sonde_path):
+            skip_code(helper.__code__)
     _exchanged = function, own
-    _skip((called, _called, _name, _path, _emit))
 
 
 def _restore():
@@ -80,55 +88,49 @@ def _restore():
     _exchanged = None
 
 
-def _skip(functions):
-    # torch.compile looks at every Python function that a compiled one reaches eagerly; these it shall run as they are.
-    try:
-        from torch._C._dynamo.eval_frame import skip_code
-    except ImportError:
-        return
-    for function in functions:
-        skip_code(function.__code__)
+# The names of these four tell the reader of call paths to leave them out, see native/stacks.cpp.
 
 
-def _called(original, module, arguments, keywords):
+def _sonde_called(original, module, arguments, keywords):
     stack = _local.__dict__.setdefault("stack", [])
-    name, category = _name(stack, module), type(module).__name__
+    name, category = _sonde_name(stack, module), type(module).__name__
     identity = next(_identities)
     sessions = tuple(_sessions)
     for session in sessions:
-        _emit(_sonde.emit_begin, session, _PUSH, name, _DOMAIN, identity, category)
+        _sonde_emit(_sonde.emit_begin, session, _PUSH, name, _DOMAIN, identity, category)
     stack.append(module)
     try:
         return original(module, *arguments, **keywords)
     finally:
         stack.pop()
         for session in sessions:
-            _emit(_sonde.emit_end, session, _POP, _DOMAIN, identity)
+            _sonde_emit(_sonde.emit_end, session, _POP, _DOMAIN, identity)
 
 
-def _emit(emit, *arguments):
+def _sonde_emit(emit, *arguments):
     try:
         emit(*arguments)
     except _sonde.Error:
         pass  # the session was closed inside the module
 
 
-def _name(stack, module):
-    try:
-        return _path(stack, module)
-    except TypeError:  # the class compares modules its own way and has no hash
-        return type(module).__name__
-
-
-def _path(stack, module):
+def _sonde_name(stack, module):
     if not stack:
         return type(module).__name__
-    outermost = stack[0]
-    paths = _paths.get(outermost)
-    path = paths.get(module) if paths is not None else None
-    if path is None:
-        paths = _paths[outermost] = weakref.WeakKeyDictionary(
-            (inner, path) for path, inner in outermost.named_modules())
-        # A module that is called by another without being a part of it has no path.
-        path = paths.setdefault(module, type(module).__name__)
-    return path or type(module).__name__
+    entry = _paths.get(id(stack[0]))
+    found = entry[1].get(id(module)) if entry is not None else None
+    # Identities are used again once an object is gone, so each is checked.
+    if found is None or entry[0]() is not stack[0] or found[0]() is not module:
+        return _sonde_path(stack[0], module) or type(module).__name__
+    return found[1] or type(module).__name__
+
+
+def _sonde_path(outermost, module):
+    parts = {}
+    for path, inner in outermost.named_modules():
+        parts[id(inner)] = weakref.ref(inner), path
+    if id(module) not in parts:  # called by another without being a part of it: it has no path
+        parts[id(module)] = weakref.ref(module), ""
+    key = id(outermost)
+    _paths[key] = weakref.ref(outermost, functools.partial(_paths.pop, key)), parts
+    return parts[id(module)][1]
