@@ -66,7 +66,7 @@ const sonde_field_t kSampleCounter[] = {
     SONDE_FIELD(sonde_sample_counter_t, context, SONDE_KIND_ID, "", ""),
     SONDE_FIELD(sonde_sample_counter_t, device, SONDE_KIND_ID, "", ""),
     SONDE_FIELD(sonde_sample_counter_t, passes, SONDE_KIND_UINT, "", ""),
-    SONDE_FIELD(sonde_sample_counter_t, replay, SONDE_KIND_ENUM, "", "unknown|kernel|application"),
+    SONDE_FIELD(sonde_sample_counter_t, replay, SONDE_KIND_ENUM, "", "unknown|kernel"),
 };
 
 const sonde_record_type_t kSampleTypes[] = {

@@ -80,8 +80,7 @@ typedef struct sonde_sample_line_t {
   sonde_span_t frames;  // sonde_string_t each, "file:line@function": innermost first, then what it was inlined into
 } sonde_sample_line_t;
 
-#define SONDE_COUNTER_KERNEL_REPLAY 1u       // the runtime repeats each kernel, once for each pass
-#define SONDE_COUNTER_APPLICATION_REPLAY 2u  // the program is run once for each pass; this is one of the runs
+#define SONDE_COUNTER_KERNEL_REPLAY 1u  // the runtime repeats each kernel, once for each pass
 
 // The value of one metric over one kernel launch.
 typedef struct sonde_sample_counter_t {

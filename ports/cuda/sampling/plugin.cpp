@@ -1,11 +1,14 @@
 // Entry of the plugin `cuda_sampling`: its options and the interface sonde.port/1.
 #include <cstring>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include <sonde/plugin.h>
 #include <sonde/port.h>
 
 #include "common/entry.h"
+#include "counters.h"
 #include "sampling_port.h"
 
 namespace sonde::cuda {
@@ -33,6 +36,13 @@ constexpr sonde_option_t kOptions[] = {
      "0..68719476736", SONDE_OPTION_I64, 0},
     {"lines", "true", "record the source line of each sampled instruction, where its code has line tables", "", "",
      SONDE_OPTION_BOOL, 0},
+    {"beside_activity", "false",
+     "mode continuous: sample while the port `cuda` traces; give that one `objects: false`, CUPTI has one subscription",
+     "", "", SONDE_OPTION_BOOL, 0},
+    {"metrics", "[]",
+     "count these metrics for each kernel launch instead of sampling, by CUPTI's full names: "
+     "[sm__cycles_elapsed.max, dram__bytes_read.sum]; kernels are repeated and serialised",
+     "", "", SONDE_OPTION_TEXTS, 0},
     {"cupti", "", "file or folder of libcupti; empty: SONDE_CUPTI_PATH, then the usual places", "", "",
      SONDE_OPTION_TEXT, 0},
 };
@@ -54,11 +64,30 @@ SamplingPortOptions read_options(const sonde_config_t *config) {
   reader.read("code", options.code);
   reader.read_number("code_bytes", options.sampler.code_bytes);
   reader.read("lines", options.lines);
+  reader.read("beside_activity", options.sampler.beside_activity);
   reader.read("cupti", options.sampler.cupti);
   return options;
 }
 
-SamplingPort *port_of(void *instance) { return static_cast<SamplingPort *>(instance); }
+std::vector<std::string> read_metrics(const sonde_config_t *config) {
+  std::vector<std::string> metrics;
+  uint64_t count = 0;
+  if (config == nullptr || services().config->count(config, "metrics", &count) != SONDE_OK) return metrics;
+  for (uint64_t i = 0; i < count; ++i) {
+    const char *text = nullptr;
+    const std::string path = "metrics." + std::to_string(i);
+    if (services().config->get_text(config, path.c_str(), &text) == SONDE_OK) metrics.emplace_back(text);
+  }
+  return metrics;
+}
+
+// An instance samples or counts: the two exclude each other in a process.
+struct Instance {
+  std::unique_ptr<SamplingPort> sampling;
+  Counters *counters = nullptr;  // never deleted, see counters.h
+};
+
+Instance &instance_of(void *instance) { return *static_cast<Instance *>(instance); }
 
 sonde_status create(sonde_session_t *session, const sonde_config_t *options, void **instance) {
   *instance = nullptr;
@@ -67,32 +96,51 @@ sonde_status create(sonde_session_t *session, const sonde_config_t *options, voi
     if (read.sampler.period_log2 != 0 && read.sampler.period_log2 < 5) {
       return services().host->set_error(SONDE_E_INVALID, "cuda_sampling: period must be 0 or 5 to 31");
     }
-    *instance = new SamplingPort(session, std::move(read));
+    auto made = std::make_unique<Instance>();
+    std::vector<std::string> metrics = read_metrics(options);
+    if (metrics.empty()) {
+      made->sampling = std::make_unique<SamplingPort>(session, std::move(read));
+    } else {
+      made->counters = new Counters(session, std::move(metrics), read.sampler.cupti);
+    }
+    *instance = made.release();
     return SONDE_OK;
   });
 }
 
 sonde_status start(void *instance) {
-  return guarded("cuda_sampling", [&] { return port_of(instance)->start(); });
+  return guarded("cuda_sampling", [&] {
+    Instance &one = instance_of(instance);
+    return one.counters != nullptr ? one.counters->start() : one.sampling->start();
+  });
 }
 
 sonde_status demand(void *instance) {
-  return guarded("cuda_sampling", [&] { return port_of(instance)->demand(); });
+  return guarded("cuda_sampling", [&] {
+    Instance &one = instance_of(instance);
+    return one.counters != nullptr ? one.counters->demand() : one.sampling->demand();
+  });
 }
 
 sonde_status flush(void *instance, uint32_t forced) {
   (void)forced;
-  return guarded("cuda_sampling", [&] { return port_of(instance)->flush(); });
+  return guarded("cuda_sampling", [&] {
+    Instance &one = instance_of(instance);
+    return one.counters != nullptr ? SONDE_OK : one.sampling->flush();  // counters are emitted at each launch
+  });
 }
 
 sonde_status stop(void *instance) {
-  return guarded("cuda_sampling", [&] { return port_of(instance)->stop(); });
+  return guarded("cuda_sampling", [&] {
+    Instance &one = instance_of(instance);
+    return one.counters != nullptr ? one.counters->stop() : one.sampling->stop();
+  });
 }
 
 void destroy(void *instance) {
   if (instance == nullptr) return;
   stop(instance);
-  delete port_of(instance);
+  delete static_cast<Instance *>(instance);
 }
 
 sonde_status entry(uint32_t which, void *argument) {
@@ -115,7 +163,7 @@ SONDE_DEFINE_PLUGIN = {
     0,
     "cuda_sampling",
     "0.1.0",
-    "CUDA through CUPTI: sampled instructions with stall reasons and source lines",
+    "CUDA through CUPTI: sampled instructions with stall reasons and source lines, hardware counters",
     "Apache-2.0",
     nullptr,
     0,

@@ -19,6 +19,10 @@ namespace {
 
 constexpr char kResource[] = "cuda.device";
 constexpr char kMode[] = "pc_sampling";
+// Continuous sampling left kernel durations as they were (tests/gpu/sampling/beside.cpp), so it may share the device with
+// activity tracing where the user asks for it.
+constexpr char kSharedMode[] = "activity";
+constexpr uint32_t kInfo = 0;
 constexpr uint32_t kWarning = 1;
 constexpr uint32_t kError = 2;
 constexpr uint32_t kNoData = 3;
@@ -51,6 +55,14 @@ std::unique_lock<std::mutex> lock_for_a_while(std::mutex &mutex) {
     (void)lock.try_lock();
   }
   return lock;
+}
+
+std::string refusal(const CuptiApi &cupti, CuptiResult result) {
+  std::string text = std::string("CUPTI refuses: ") + cupti.text(result);
+  if (result == kCuptiInsufficientPrivileges) {
+    text += " (the driver's option NVreg_RestrictProfilingToAdminUsers keeps it for root)";
+  }
+  return text;
 }
 
 template <typename Params>
@@ -101,7 +113,9 @@ void Sampler::attach(SamplingPort *port, const SamplingSettings &settings) {
       return;
     }
   }
-  if (const auto *claim = services().claim; claim != nullptr && claim->take(kResource, kMode, "cuda_sampling") != 0) {
+  const bool shared = settings.beside_activity && settings.mode == SamplingMode::kContinuous;
+  const char *const mode = shared ? kSharedMode : kMode;
+  if (const auto *claim = services().claim; claim != nullptr && claim->take(kResource, mode, "cuda_sampling") != 0) {
     port->note(kNoData, std::string("no PC samples because ") + services().host->last_error());
     return;
   }
@@ -109,10 +123,12 @@ void Sampler::attach(SamplingPort *port, const SamplingSettings &settings) {
   if (!running_) error = begin(settings);
   if (!error.empty()) {
     port->note(kNoData, "no PC samples because " + error);
-    if (const auto *claim = services().claim) claim->release(kResource, kMode);
+    if (const auto *claim = services().claim) claim->release(kResource, mode);
     return;
   }
+  claims_[port] = mode;
   port->attached();
+  port->note(kInfo, "PC sampling by CUPTI " + version_text(api_.base.version) + " from " + api_.base.path);
   {
     std::lock_guard<std::mutex> hold(ports_mutex_);
     ports_.push_back(port);
@@ -207,7 +223,8 @@ sonde_status Sampler::detach(SamplingPort *port) {
     port->note(kError, "CUPTI did not return from its last read of PC samples in time; what it held is lost");
   }
   port->detached();
-  if (const auto *claim = services().claim) claim->release(kResource, kMode);
+  if (const auto *claim = services().claim) claim->release(kResource, claims_[port]);
+  claims_.erase(port);
   return status;
 }
 
@@ -273,11 +290,18 @@ std::string Sampler::configure(Context &context) {
   api_.get_device_id(context.handle, &context.device);
   CurrentContext use(driver_, context.handle);
 
+  // CUPTI answers and is configured for a context that it samples already.
+  auto which = params_of<SamplingContextParams>(context.handle);
+  CuptiResult result = api_.enable(&which);
+  if (result != kCuptiSuccess) return refusal(cupti, result);
   size_t count = 0;
   auto ask = params_of<StallCountParams>(context.handle);
   ask.count = &count;
-  CuptiResult result = api_.stall_count(&ask);
-  if (result != kCuptiSuccess) return std::string("CUPTI names no stall reasons: ") + cupti.text(result);
+  result = api_.stall_count(&ask);
+  if (result != kCuptiSuccess) {
+    api_.disable(&which);
+    return std::string("CUPTI names no stall reasons: ") + cupti.text(result);
+  }
   std::vector<uint32_t> indices(count);
   std::vector<char> text(count * kStallNameBytes);
   std::vector<char *> names(count);
@@ -287,7 +311,10 @@ std::string Sampler::configure(Context &context) {
   list.indices = indices.data();
   list.names = names.data();
   result = api_.stall_names(&list);
-  if (result != kCuptiSuccess) return std::string("CUPTI names no stall reasons: ") + cupti.text(result);
+  if (result != kCuptiSuccess) {
+    api_.disable(&which);
+    return std::string("CUPTI names no stall reasons: ") + cupti.text(result);
+  }
   for (size_t i = 0; i < count; ++i) {
     StallReason reason;
     const std::string vendor(names[i], strnlen(names[i], kStallNameBytes));
@@ -301,9 +328,9 @@ std::string Sampler::configure(Context &context) {
   prepare(context.drained, context.drained_pcs, context.drained_stalls, std::max<size_t>(count, 1));
 
   std::vector<SamplingAttribute> attributes;
-  const auto add = [&](uint32_t which) -> SamplingAttribute & {
+  const auto add = [&](uint32_t attribute) -> SamplingAttribute & {
     attributes.push_back({});
-    attributes.back().attribute = which;
+    attributes.back().attribute = attribute;
     return attributes.back();
   };
   add(kAttributeCollectionMode).value.number =
@@ -318,26 +345,17 @@ std::string Sampler::configure(Context &context) {
   config.count = attributes.size();
   config.attributes = attributes.data();
 
-  auto which = params_of<SamplingContextParams>(context.handle);
-  // CUPTI is configured for a context that it samples already.
-  result = api_.enable(&which);
-  if (result == kCuptiSuccess) {
-    result = api_.set_attributes(&config);
-    if (result != kCuptiSuccess) api_.disable(&which);
-  }
+  result = api_.set_attributes(&config);
   if (result != kCuptiSuccess) {
-    std::string refused;
+    api_.disable(&which);
+    std::string refused = refusal(cupti, result);
     for (const SamplingAttribute &attribute : attributes) {
       if (attribute.status == kCuptiSuccess) continue;
       refused += ", attribute " + std::to_string(attribute.attribute) + ": " + cupti.text(attribute.status);
     }
-    if (result == kCuptiInsufficientPrivileges) {
-      refused += " (the driver's option NVreg_RestrictProfilingToAdminUsers keeps it for root)";
-    }
-    return std::string("CUPTI refuses: ") + cupti.text(result) + refused;
+    return refused;
   }
   context.window_begin = sonde_stamp();
-  if (settings_.mode == SamplingMode::kRanges) context.started = api_.start(&which) == kCuptiSuccess;
   return "";
 }
 
@@ -442,7 +460,7 @@ void Sampler::disable(Context &context) {
   auto which = params_of<SamplingContextParams>(context.handle);
   if (context.started) api_.stop(&which);
   context.started = false;
-  drain(context);
+  if (settings_.mode != SamplingMode::kSerialized) drain(context);
   context.enabled = false;
   const CuptiResult result = api_.disable(&which);
   if (result != kCuptiSuccess) {
@@ -478,7 +496,7 @@ void Sampler::switch_ranges(bool on) {
     }
     context->started = on;
     if (on) context->window_begin = sonde_stamp();
-    if (!on) drain(*context);  // a range must be read before the next begins
+    if (!on) drain(*context);
   }
 }
 
@@ -488,7 +506,9 @@ void Sampler::on_checksum(const void *code, size_t bytes, uint64_t *checksum) { 
 
 void Sampler::on_module(void *handle, const ModuleData &data, bool loaded) {
   if (!loaded) {
-    // Instructions of a module that is loaded again later must not be mixed with these.
+    // Instructions of a module that is loaded again later must not be mixed with these. In the other modes what is
+    // read is read between kernels or ranges.
+    if (settings_.mode != SamplingMode::kContinuous) return;
     std::shared_ptr<Context> context;
     {
       std::lock_guard<std::mutex> hold(contexts_mutex_);
@@ -586,25 +606,30 @@ void Sampler::work() {
   looked_ = true;
   done_.notify_all();
   for (;;) {
-    const auto next = ranges && settings_.off_ns != 0 ? std::min(next_drain, next_switch) : next_drain;
+    const auto next = ranges ? std::min(next_drain, next_switch) : next_drain;
     wake_.wait_until(lock, next, [this] { return requested_ > finished_ || stopping_; });
     const uint64_t ticket = requested_;
     const bool stop = stopping_;
     lock.unlock();
+    const auto now = Clock::now();
     if (stop) {
       for (const auto &context : all_contexts()) {
         std::lock_guard<std::mutex> hold(context->mutex);
         disable(*context);
       }
-    } else {
-      if (ranges && settings_.off_ns != 0 && Clock::now() >= next_switch) {
-        on = !on;
-        switch_ranges(on);
-        next_switch = Clock::now() + std::chrono::nanoseconds(on ? settings_.on_ns : settings_.off_ns);
+    } else if (ranges) {
+      // A range must be read between its end and the begin of the next.
+      if (now >= next_switch || ticket > finished_) {
+        switch_ranges(false);
+        on = !on || settings_.off_ns == 0 || ticket > finished_;
+        next_switch = now + std::chrono::nanoseconds(on ? settings_.on_ns : settings_.off_ns);
       }
+      // Also contexts that came meanwhile: CUPTI does not start a range from the callback that tells of a context.
+      if (on) switch_ranges(true);
+    } else if (settings_.mode == SamplingMode::kContinuous) {
       drain_all();
-      next_drain = Clock::now() + drain_period;
-    }
+    }  // and serialised kernels are read when their launch ends, never while one runs
+    next_drain = now + drain_period;
     deliver();
     lock.lock();
     finished_ = ticket;

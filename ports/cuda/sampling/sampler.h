@@ -43,6 +43,7 @@ struct SamplingSettings {
   size_t pcs_per_copy = 2048;
   uint64_t code_bytes = uint64_t{512} << 20;
   uint64_t deadline_ns = 2'000'000'000;
+  bool beside_activity = false;  // share the device with activity tracing; kContinuous alone
 };
 
 struct SampledPc {
@@ -147,7 +148,8 @@ class Sampler {
   int process_ = 0;
   bool opened_ = false;
 
-  std::mutex control_mutex_;  // attach and detach
+  std::mutex control_mutex_;                       // attach and detach
+  std::map<SamplingPort *, const char *> claims_;  // the mode that each holds
   std::atomic<bool> running_{false};
   Subscriber subscriber_ = nullptr;
   std::thread thread_;

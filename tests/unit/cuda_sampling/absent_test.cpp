@@ -1,31 +1,23 @@
 // The port `cuda_sampling` where CUPTI is absent or too old. One process each, because CUPTI is opened once.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
-#include <sonde/plugin.h>
-#include <sonde/port.h>
 #include <sonde/spaces/sample.h>
 
-#include "fake_host.h"
-#include "fake_sampling.h"
+#include "driving.h"
 
 namespace sonde::test {
 namespace {
 
 std::string notes_with(const std::string &cupti) {
-  void *library = dlopen(SONDE_SAMPLING_PORT, RTLD_NOW | RTLD_LOCAL);
-  const auto *entry = static_cast<const sonde_plugin_entry_t *>(dlsym(library, "sonde_plugin_entry"));
-  EXPECT_EQ(entry->init(fake_host()), SONDE_OK);
-  const auto *port = static_cast<const sonde_port_t *>(entry->get_interface(SONDE_PORT_INTERFACE));
   sonde_session_t session;
   session.want_all(SONDE_SPACE_SAMPLE);
   sonde_config_t config;
   config.values["cupti"] = cupti;
   void *instance = nullptr;
-  EXPECT_EQ(port->create(&session, &config, &instance), SONDE_OK);
-  EXPECT_EQ(port->start(instance), SONDE_OK);
-  EXPECT_EQ(port->stop(instance), SONDE_OK);
-  port->destroy(instance);
+  EXPECT_EQ(port()->create(&session, &config, &instance), SONDE_OK);
+  EXPECT_EQ(port()->start(instance), SONDE_OK);
+  EXPECT_EQ(port()->stop(instance), SONDE_OK);
+  port()->destroy(instance);
   return session.all_notes();
 }
 
@@ -42,8 +34,7 @@ TEST(SamplingAbsent, TheReasonNamesWhereCuptiWasLookedFor) {
 TEST(SamplingAbsent, AnOlderCuptiIsRefused) {
   EXPECT_EXIT(
       {
-        void *library = dlopen(SONDE_FAKE_SAMPLING, RTLD_NOW | RTLD_GLOBAL);
-        reinterpret_cast<FakeSamplingFunction>(dlsym(library, kFakeSamplingName))()->version = kCupti12_9;
+        fake().version = kCupti12_9;
         const std::string notes = notes_with(SONDE_FAKE_SAMPLING);
         fprintf(stderr, "%s", notes.c_str());
         exit(0);

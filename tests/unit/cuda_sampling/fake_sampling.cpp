@@ -207,6 +207,103 @@ CuptiResult cuptiRegisterComputeCrcCallback(ChecksumCallback callback) {
   return kCuptiSuccess;
 }
 
+// The range profiler. The value of metric m of range r of the n-th session is 1000 n + 10 r + m.
+CuptiResult cuptiProfilerInitialize(ProfilerParams *) { return state().profile_result; }
+CuptiResult cuptiDeviceGetChipName(ChipParams *parameters) {
+  parameters->chip = "GH100";
+  return kCuptiSuccess;
+}
+CuptiResult cuptiProfilerGetCounterAvailability(AvailabilityParams *parameters) {
+  parameters->bytes = 16;
+  return kCuptiSuccess;
+}
+CuptiResult cuptiProfilerHostInitialize(HostInitializeParams *parameters) {
+  if (std::string(parameters->chip) != "GH100" || parameters->availability == nullptr) return 1;
+  parameters->host = &state().metrics;
+  return kCuptiSuccess;
+}
+CuptiResult cuptiProfilerHostDeinitialize(HostParams *) {
+  ++state().host_ends;
+  return kCuptiSuccess;
+}
+bool has_metric(const char *name) {
+  for (const std::string &metric : state().metrics) {
+    if (metric == name) return true;
+  }
+  return false;
+}
+CuptiResult cuptiProfilerHostConfigAddMetrics(HostAddMetricsParams *parameters) {
+  for (size_t i = 0; i < parameters->count; ++i) {
+    if (!has_metric(parameters->names[i])) return 1;
+  }
+  return kCuptiSuccess;
+}
+CuptiResult cuptiProfilerHostGetMetricProperties(HostPropertiesParams *parameters) {
+  if (!has_metric(parameters->name)) return 1;
+  parameters->unit = strncmp(parameters->name, "dram", 4) == 0 ? "byte" : "cycle";
+  return kCuptiSuccess;
+}
+CuptiResult cuptiProfilerHostGetConfigImageSize(HostConfigSizeParams *parameters) {
+  parameters->bytes = 24;
+  return kCuptiSuccess;
+}
+CuptiResult cuptiProfilerHostGetConfigImage(HostConfigParams *parameters) { return parameters->bytes == 24 ? 0 : 1; }
+CuptiResult cuptiProfilerHostGetNumOfPasses(HostPassesParams *parameters) {
+  parameters->passes = 3;
+  return kCuptiSuccess;
+}
+CuptiResult cuptiRangeProfilerEnable(RangeEnableParams *parameters) {
+  parameters->profiler = &state().kernels;
+  return kCuptiSuccess;
+}
+CuptiResult cuptiRangeProfilerDisable(RangeParams *) {
+  ++state().range_disables;
+  return kCuptiSuccess;
+}
+CuptiResult cuptiRangeProfilerGetCounterDataSize(ImageSizeParams *parameters) {
+  parameters->bytes = 64;
+  return kCuptiSuccess;
+}
+CuptiResult cuptiRangeProfilerCounterDataImageInitialize(ImageInitializeParams *parameters) {
+  return parameters->bytes == 64 ? kCuptiSuccess : 1;
+}
+CuptiResult cuptiRangeProfilerSetConfig(RangeConfigParams *parameters) {
+  if (parameters->range != kAutoRange || parameters->replay != kKernelReplay) return 1;
+  state().range_configured = true;
+  return kCuptiSuccess;
+}
+CuptiResult cuptiRangeProfilerStart(RangeParams *) {
+  if (!state().range_configured || state().range_running) ++state().wrong_order;
+  ++state().range_starts;
+  state().range_running = true;
+  state().range_decoded = false;
+  return kCuptiSuccess;
+}
+CuptiResult cuptiRangeProfilerStop(RangeStopParams *parameters) {
+  if (!state().range_running) ++state().wrong_order;
+  ++state().range_stops;
+  state().range_running = false;
+  parameters->all_passes = 1;
+  return kCuptiSuccess;
+}
+CuptiResult cuptiRangeProfilerDecodeData(RangeDecodeParams *parameters) {
+  if (state().range_running) ++state().wrong_order;
+  state().range_decoded = true;
+  parameters->dropped = state().dropped_ranges;
+  return state().decode_result;
+}
+CuptiResult cuptiRangeProfilerGetCounterDataInfo(ImageInfoParams *parameters) {
+  if (!state().range_decoded) ++state().wrong_order;
+  parameters->ranges = state().kernels;
+  return kCuptiSuccess;
+}
+CuptiResult cuptiProfilerHostEvaluateToGpuValues(HostEvaluateParams *parameters) {
+  for (size_t i = 0; i < parameters->count; ++i) {
+    parameters->values[i] = static_cast<double>(1000 * state().range_stops + 10 * parameters->range + i);
+  }
+  return kCuptiSuccess;
+}
+
 // The driver, for contexts that exist before sampling starts: device 0 has the primary context 0x1000 while the fake
 // knows it.
 int32_t cuDeviceGetCount(int32_t *count) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "counters_types.h"
 #include "sampling_types.h"
 
 namespace sonde::test {
@@ -52,6 +53,14 @@ struct FakeSampling {
   std::map<uint64_t, std::string> functions;  // texts that stay
   std::map<std::string, char *> names;
   uint64_t reads = 0, enables = 0, disables = 0, starts = 0, stops = 0, subscribes = 0, unsubscribes = 0;
+  // The range profiler: metrics that the device has, kernels that a launch makes, and calls in a wrong order.
+  std::vector<std::string> metrics;
+  CuptiResult profile_result = kCuptiSuccess;
+  CuptiResult decode_result = kCuptiSuccess;
+  size_t kernels = 1;
+  uint64_t dropped_ranges = 0;
+  uint64_t range_starts = 0, range_stops = 0, range_disables = 0, host_ends = 0, wrong_order = 0;
+  bool range_configured = false, range_running = false, range_decoded = false;
   uint64_t same_buffer = 0;  // reads into the buffer of the configuration
   uint64_t unknown_context = 0;
 
@@ -65,6 +74,11 @@ struct FakeSampling {
                    "smsp__pcsamp_warps_issue_stalled_long_scoreboard_not_issued",
                    "smsp__pcsamp_warps_issue_stalled_selected"};
     contexts.clear();
+    metrics = {"sm__cycles_elapsed.max", "dram__bytes_read.sum"};
+    profile_result = decode_result = kCuptiSuccess;
+    kernels = 1;
+    dropped_ranges = range_starts = range_stops = range_disables = host_ends = wrong_order = 0;
+    range_configured = range_running = range_decoded = false;
     reads = enables = disables = starts = stops = subscribes = unsubscribes = same_buffer = unknown_context = 0;
   }
 };
