@@ -54,7 +54,7 @@ struct SanitizerApi {
 
 // Opens the library: `named` (a file or folder) or else $SONDE_SANITIZER_PATH, which are then the only places; else
 // one that is loaded already, the loader's path, $CUDA_HOME and $CUDA_PATH, /usr/local/cuda*. False: `reason` says
-// where was looked and what was missing.
+// where was looked and what was missing. The driver is libcuda.so.1; tests name another by $SONDE_CUDA_DRIVER.
 bool open_sanitizer(const std::string &named, SanitizerApi &out, std::string &reason);
 
 }  // namespace sonde::cuda::access
