@@ -12,6 +12,10 @@ size_t LiveRanges::index_at(uint64_t address) const {
   return static_cast<size_t>(found - ranges_.begin());
 }
 
+bool LiveRanges::continues(size_t at) const {
+  return at != 0 && ranges_[at].allocation != 0 && ranges_[at].allocation == ranges_[at - 1].allocation;
+}
+
 void LiveRanges::remember(const LiveRange &range) {
   if (range.kind == SONDE_OBJECT_IS_REMAINDER) return;
   freed_.push_back(range);
@@ -21,10 +25,12 @@ void LiveRanges::remember(const LiveRange &range) {
 uint64_t LiveRanges::allocate(uint64_t address, uint64_t bytes, uint32_t kind) {
   if (bytes == 0 || address + bytes < address) return 0;
   const uint64_t end = address + bytes;
-  // The runtime would not hand out what is in use, so whatever lies here has ended without a sign.
+  // The runtime would not hand out what is in use, so whatever lies here has ended without a sign, as a whole.
   size_t at = index_at(address);
   size_t last = at;
-  while (last < ranges_.size() && ranges_[last].begin < end) remember(ranges_[last++]);
+  while (last < ranges_.size() && (ranges_[last].begin < end || continues(last))) ++last;
+  while (at < last && continues(at)) --at;
+  for (size_t i = at; i < last; ++i) remember(ranges_[i]);
   ranges_.erase(ranges_.begin() + static_cast<ptrdiff_t>(at), ranges_.begin() + static_cast<ptrdiff_t>(last));
   const uint64_t ordinal = ++last_ordinal_;
   ranges_.insert(ranges_.begin() + static_cast<ptrdiff_t>(at), {address, end, ordinal, ordinal, kind, 0});
@@ -34,7 +40,9 @@ uint64_t LiveRanges::allocate(uint64_t address, uint64_t bytes, uint32_t kind) {
 
 std::optional<LiveRange> LiveRanges::release(uint64_t address) {
   const size_t at = index_at(address);
-  if (at == ranges_.size() || ranges_[at].begin != address || ranges_[at].allocation == 0) return std::nullopt;
+  if (at == ranges_.size() || ranges_[at].begin != address || ranges_[at].allocation == 0 || continues(at)) {
+    return std::nullopt;
+  }
   const uint64_t allocation = ranges_[at].allocation;
   size_t last = at;
   LiveRange whole = {address, 0, allocation, allocation, SONDE_OBJECT_IS_ALLOCATION, 0};
@@ -125,6 +133,26 @@ bool LiveRanges::retire(uint64_t address) {
     ranges_.erase(ranges_.begin() + static_cast<ptrdiff_t>(at));
   }
   return true;
+}
+
+void LiveRanges::forget_tensors() {
+  std::vector<LiveRange> kept;
+  kept.reserve(ranges_.size());
+  for (LiveRange range : ranges_) {
+    if (range.kind == SONDE_OBJECT_IS_TENSOR) {
+      if (range.allocation == 0) continue;
+      range = {range.begin, range.end, range.allocation, range.allocation, SONDE_OBJECT_IS_REMAINDER, 0};
+    }
+    const bool joins = !kept.empty() && range.kind == SONDE_OBJECT_IS_REMAINDER &&
+                       kept.back().kind == SONDE_OBJECT_IS_REMAINDER && kept.back().allocation == range.allocation;
+    if (joins) {
+      kept.back().end = range.end;
+    } else {
+      kept.push_back(range);
+    }
+  }
+  ranges_ = std::move(kept);
+  ++version_;
 }
 
 const LiveRange *LiveRanges::find(uint64_t address) const {

@@ -38,6 +38,9 @@ class LiveRanges {
   // It ends. False when no tensor begins there.
   bool retire(uint64_t address);
 
+  // Nobody tells of tensors any more: what lives is no longer known, and none of them counts as freed.
+  void forget_tensors();
+
   // Sorted by begin.
   const std::vector<LiveRange> &ranges() const { return ranges_; }
 
@@ -56,6 +59,7 @@ class LiveRanges {
 
  private:
   size_t index_at(uint64_t address) const;  // of the first range that ends after the address
+  bool continues(size_t at) const;          // whether it is of the allocation of the range before
   void remember(const LiveRange &range);
   void cut(uint64_t begin, uint64_t end);
 
