@@ -161,6 +161,10 @@ sonde_status Watcher::detach(Port *port) {
     record_threads_.clear();
     if (range_watch_ != 0) (void)services().ranges->unwatch(range_watch_);
     range_watch_ = 0;
+    {
+      const std::lock_guard hold(live_mutex_);
+      live_.forget_tensors();
+    }
   }
   {
     const std::unique_lock hold(ports_mutex_);
