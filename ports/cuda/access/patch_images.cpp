@@ -1,6 +1,7 @@
 #include "patch_images.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,7 +46,8 @@ fs::path cache_folder() {
 
 std::string find_nvcc() {
   std::vector<fs::path> places;
-  if (const char *const value = std::getenv("SONDE_NVCC"); value != nullptr && *value != '\0') places.emplace_back(value);
+  if (const char *const value = std::getenv("SONDE_NVCC"); value != nullptr && *value != '\0')
+    places.emplace_back(value);
   for (const char *home : {"CUDA_HOME", "CUDA_PATH"}) {
     if (const char *const value = std::getenv(home); value != nullptr && *value != '\0') {
       places.push_back(fs::path(value) / "bin" / "nvcc");
@@ -74,8 +76,11 @@ int run(const std::vector<std::string> &words, const fs::path &log) {
   const pid_t child = fork();
   if (child < 0) return -1;
   if (child == 0) {
-    for (const char *name : {"LD_PRELOAD", "SONDE_RUN", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) unsetenv(name);
-    if (std::freopen(log.c_str(), "w", stdout) != nullptr) dup2(STDOUT_FILENO, STDERR_FILENO);
+    for (const char *name : {"LD_PRELOAD", "SONDE_RUN", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"})
+      unsetenv(name);
+    // Not through the C library, whose buffers hold what the program has still to say.
+    const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    for (const int output : {STDOUT_FILENO, STDERR_FILENO}) dup2(file, output);
     execv(arguments[0], arguments.data());
     _exit(127);
   }
@@ -89,13 +94,15 @@ bool compile(const std::string &nvcc, const fs::path &source, const std::string 
   const fs::path log = made.string() + ".log";
   std::vector<std::string> words = {nvcc, "-arch=" + arch, "-std=c++17", "-O3", "--fatbin", source, "-o", made};
   if (as_patch) {
-    for (const char *word : {"--keep-device-functions", "-Xptxas", "--compile-as-tools-patch"}) words.emplace_back(word);
+    for (const char *word : {"--keep-device-functions", "-Xptxas", "--compile-as-tools-patch"})
+      words.emplace_back(word);
   }
   std::error_code error;
   if (run(words, log) != 0) {
     std::vector<char> text;
     (void)read_file(log, text);
-    reason = nvcc + " could not compile " + source.string() + ": " + std::string(text.data(), std::min<size_t>(text.size(), 1000));
+    reason = nvcc + " could not compile " + source.string() + ": " +
+             std::string(text.data(), std::min<size_t>(text.size(), 1000));
     fs::remove(log, error);
     return false;
   }
