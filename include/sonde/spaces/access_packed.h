@@ -9,7 +9,7 @@
 #define SONDE_WARP_ADDRESS64 2u  // for each lane of the mask, uint64
 
 // One warp access: this head, then addresses as `form` says, then (`values` not 0) the bytes that each lane of the mask
-// wrote, `size` each; the whole padded to 8 bytes. `stride` is in bytes.
+// wrote, `size` each; addresses and values each padded to 8 bytes. `stride` is in bytes.
 typedef struct sonde_warp_access_t {
   uint16_t size8;  // whole entry, units of 8 bytes
   uint8_t form;    // SONDE_WARP_*
