@@ -156,6 +156,7 @@ class Reader {
     }
     set(dict, "type", to_text(type->name));
     set(dict, "source", PyLong_FromUnsignedLong(piece.source));
+    set(dict, "stamp", PyLong_FromUnsignedLongLong(record.time));
     const uint64_t begin = repair == nullptr ? record.time : repair->begin;
     set(dict, "time_ns", PyLong_FromLongLong(sonde_clock_ns(&piece.clock, begin)));
     if (repair != nullptr) set(dict, "repair", PyLong_FromUnsignedLong(repair->reason));

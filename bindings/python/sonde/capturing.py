@@ -8,6 +8,10 @@ from .events import Events
 from .runs import SAID_BY_THE_PROGRAM, Run
 
 
+# Every operator of a program goes through a thread's ring: it holds some 30,000 of them before its reader must come.
+_SESSION = {"ring": "8Mi", "memory": "256Mi"}
+
+
 class capture(Events):
     """Captures what the body does; afterwards the results are there as plain dicts.
 
@@ -20,7 +24,7 @@ class capture(Events):
 
     record         path of a run directory to write, None: memory only
     analyses, ports, configuration
-                   as of `sonde.Run`
+                   as of `sonde.Run`; rings are of 8 MiB a thread within 256 MiB unless the configuration says `session`
     torch          "auto": attach `sonde.torch` when the program has imported torch; True: import it; False: leave it;
                    a dict: True with these options of `sonde.torch.attach`
     records        what to keep as dicts: True, False, or {space: [types] or None}
@@ -34,6 +38,8 @@ class capture(Events):
     def __init__(self, record=None, *, analyses=None, ports=None, configuration=None, torch="auto", records=True,
                  records_limit=256 << 20, done=None):
         super().__init__([])
+        if configuration is None or isinstance(configuration, dict):
+            configuration = {"session": _SESSION, **(configuration or {})}
         wanted = dict(SAID_BY_THE_PROGRAM if records is True else records or {})
         self._options = {"configuration": configuration, "analyses": analyses, "ports": ports, "record": record,
                          "records": wanted, "records_limit": records_limit}

@@ -1,7 +1,8 @@
 """What a program said about itself: operators, scopes, tensors and compilations from its records, as dicts.
 
 Begins and ends are joined by their identity, or by order on the thread where they have none. What has no end keeps
-`end_ns` None; an end without a begin is counted in `unmatched`. Times are nanoseconds since 1970.
+`end_ns` None; an end without a begin is counted in `unmatched`. Times are nanoseconds since 1970; order between threads
+goes by the raw `stamp` of a record, because a clock's line is refined while a capture runs.
 """
 
 from .frames import frame
@@ -77,7 +78,7 @@ class Events:
         by_scope = {operator["scope"]: operator["index"] for operator in self.operators}
         alive, blocks = {}, []
         changes = self.of("sonde.framework", "tensor_allocate", "tensor_free")
-        for record in sorted(changes, key=lambda r: r["time_ns"]):
+        for record in sorted(changes, key=lambda r: (r["source"], r["stamp"])):
             key = record["source"], record["name"], record["device"], record["address"]
             if record["type"] == "tensor_free":
                 block = alive.pop(key, None)
@@ -119,6 +120,7 @@ class Events:
             entry = {
                 "index": len(into), "name": record["name"], "domain": record["domain"],
                 "category": record["category"], "scope": record["scope"], "thread": record["thread"],
+                "stamp": record["stamp"],
                 "begin_ns": record["time_ns"], "end_ns": None, "duration_ns": None,
             }
             same = [other for kind, other in stack if kind == family]
@@ -168,9 +170,9 @@ class Events:
             if operator["link"] != "backward":
                 continue
             found = makers.get((operator["source"], operator["forward_thread"], operator["sequence"]), ())
-            earlier = [other for other in found if other["begin_ns"] <= operator["begin_ns"]]
+            earlier = [other for other in found if other["stamp"] <= operator["stamp"]]
             if earlier:
-                forward = max(earlier, key=lambda other: other["begin_ns"])
+                forward = max(earlier, key=lambda other: other["stamp"])
                 operator["forward"] = forward["index"]
                 operator["module"] = operator["module"] or forward["module"]
         for operator in operators:

@@ -159,7 +159,7 @@ def check_tensors(torch, sonde):
     words = {"tensor_allocate": "alloc", "tensor_free": "free_requested"}
     changes = [r for r in captured.of("sonde.framework", "tensor_allocate", "tensor_free")
                if "earlier" not in (r["flags"] or ())]
-    changes.sort(key=lambda r: r["time_ns"])
+    changes.sort(key=lambda r: r["stamp"])
     ours = [(words[r["type"]], r["address"], r["bytes"]) for r in changes]
     differing = [pair for pair in zip(theirs, ours) if pair[0] != pair[1]][:3]
     check("tensors: the allocator's own trace, event by event", [len(theirs), []], [len(ours), differing])
