@@ -273,6 +273,7 @@ void Collector::end() {
   pool_.trim();
   duty_.reset();
   sampling_ = false;
+  standing_known_ = false;
   left_out_ = false;
   std::lock_guard<std::mutex> hold(window_mutex_);
   window_ = {};
@@ -513,7 +514,8 @@ Window Collector::window() const {
   std::lock_guard<std::mutex> hold(window_mutex_);
   Window copy = window_;
   copy.end = now();
-  copy.end_launches = counting_ ? launches_counted() : SONDE_LAUNCHES_UNKNOWN;
+  // Also where the last flush has ended the subscription already: nothing is launched unseen in between.
+  copy.end_launches = copy.counted ? launches_counted() : SONDE_LAUNCHES_UNKNOWN;
   copy.next_collected = false;
   return copy;
 }
@@ -534,6 +536,7 @@ void Collector::enter_window(uint64_t stamp, uint64_t launches) {
   window_ = {};
   window_.begin = stamp;
   window_.begin_launches = launches;
+  window_.counted = counting_;
   if (sampling_) {
     window_.stratum = duty_->stratum().number;
     window_.slots = duty_->stratum().slots;
@@ -589,9 +592,14 @@ void Collector::turn_window() {
   if (begins && (duty_ == nullptr || duty_->controller().budget() != budget)) {
     const uint64_t seed = sonde_stamp() * 0x9E3779B97F4A7C15u;
     duty_ = std::make_unique<DutyCycle>(budget, settings_.slot_ns, seed);
-    const double before = call_ns_before_;
-    const double call_ns = before > 0 ? driver_call_ns() : 0;
-    duty_->controller().set_standing_cost(std::max(call_ns - before, 0.0));
+    standing_known_ = false;
+  }
+  // Not before the program launches: an injected process gets here while the driver still initialises.
+  if (duty_ != nullptr && !standing_known_ && counting_ && launches_counted() != 0) {
+    standing_known_ = true;
+    // A session without a budget may have opened CUPTI: then the bare call is taken at what it costs everywhere.
+    const double before = call_ns_before_ > 0 ? call_ns_before_ : kBareCallNs;
+    duty_->controller().set_standing_cost(std::max(driver_call_ns() - before, 0.0) * kCallsPerLaunch);
   }
 
   // Switching belongs to the collected side: such a window begins before it is switched on and ends after off.

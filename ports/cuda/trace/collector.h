@@ -186,6 +186,7 @@ class Collector {
   double call_ns_before_ = 0;          // of a driver call, before CUPTI was opened; 0: not measured
   std::unique_ptr<DutyCycle> duty_;    // of the thread
   bool sampling_ = false;              // of the thread: windows are under way
+  bool standing_known_ = false;        // of the thread: what stands was measured
   Clock::time_point not_before_ = {};  // of the thread: when it tries again
   mutable std::mutex window_mutex_;
   Window window_;

@@ -20,6 +20,7 @@ struct Window {
   uint32_t chosen = 1;          // of these, collected
   bool collected = true;        //
   bool next_collected = true;   // the window after it
+  bool counted = false;         // launches are counted in it
 };
 
 // Goes through strata window by window. Not thread-safe.

@@ -16,7 +16,13 @@ void count_launch();
 uint64_t launches_counted();
 
 // Time of one call into the driver that does nothing there (cuDriverGetVersion), ns, the least of several readings;
-// 0 while no driver is loaded. The difference between two states of CUPTI is what each adds to a call.
+// 0 while no driver is loaded. The difference between two states of CUPTI is what it adds to a call that is called back.
 double driver_call_ns();
+
+// What a launch pays for a CUPTI that collects nothing, in such differences: runtime and driver call it both, and it does
+// more for a launch. Seen with CUPTI 13.0 on an H200 through tests/gpu/bare/states.cu: 330 to 500 ns a launch, where the
+// difference was 87 to 95 ns. Taken at its upper end.
+inline constexpr double kCallsPerLaunch = 5;
+inline constexpr double kBareCallNs = 5;  // of driver_call_ns without CUPTI, on the same machine
 
 }  // namespace sonde::cuda

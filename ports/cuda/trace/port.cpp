@@ -300,12 +300,17 @@ void Port::note_budget() const {
                   options_.budget * 100);
     return note(1, text);
   }
+  char standing[120] = "what goes on in between was not measured";
+  if (report.standing_ns > 0) {
+    std::snprintf(standing, sizeof(standing), "what goes on in between costs %.2g %% (%.0f ns of %.0f ns a launch)",
+                  report.standing * 100, report.standing_ns, report.launch_ns);
+  }
   std::snprintf(text, sizeof(text),
                 "sampled to keep the budget of %.3g %%: kernels, copies, sets, synchronisations and launch calls were "
-                "collected in %.3g %% of the time, in windows chosen at random. Slow-down by collecting: %.2g %%, %s. "
-                "What goes on in between costs %.2g %% (%.0f ns of %.0f ns a launch). Counts and sums need scaling",
+                "collected in %.3g %% of the time, in windows chosen at random. Slow-down by collecting: %.2g %%, %s; "
+                "%s. Counts and sums need scaling",
                 report.budget * 100, report.collected_share * 100, report.collecting * 100,
-                report.counted ? "measured" : "assumed", report.standing * 100, report.standing_ns, report.launch_ns);
+                report.counted ? "measured" : "assumed", standing);
   note(1, text);
   if (!report.out_of_reach) return;
   std::snprintf(text, sizeof(text),

@@ -72,6 +72,18 @@ double loop() {
   return times[times.size() / 2];
 }
 
+// A launch that the driver refuses at once: what remains is the call and what CUPTI puts around it.
+double refused_launch() {
+  using Clock = std::chrono::steady_clock;
+  double least = 1e9;
+  for (int batch = 0; batch < 7; ++batch) {
+    const auto begin = Clock::now();
+    for (int i = 0; i < 1000; ++i) cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
+    least = std::min(least, std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / 1000);
+  }
+  return least;
+}
+
 double version_call() {
   using Clock = std::chrono::steady_clock;
   double least = 1e9;
@@ -91,7 +103,8 @@ uint32_t last_correlation() {
 }
 
 void print(const char *name, bool comma = true) {
-  std::printf("\"%s\":{\"launch_ns\":%.0f,\"driver_call_ns\":%.1f}%s", name, loop(), version_call(), comma ? "," : "");
+  std::printf("\"%s\":{\"launch_ns\":%.0f,\"driver_call_ns\":%.1f,\"refused_launch_ns\":%.1f}%s", name, loop(),
+              version_call(), refused_launch(), comma ? "," : "");
   std::fflush(stdout);
 }
 
@@ -156,7 +169,26 @@ int main(int count, char **words) {
   cudaDeviceSynchronize();
   cuptiActivityFlushAll(1);
   need(cuptiFinalize(), "finalize");
-  print("finalized", false);
+  print("finalized");
+  // What it takes to attach again and to detach.
+  std::vector<double> attach, detach;
+  for (int i = 0; i < 9; ++i) {
+    auto begin = Clock::now();
+    need(cuptiActivityRegisterCallbacks(requested, completed), "register");
+    need(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "enable");
+    attach.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+    for (int launch = 0; launch < 1000; ++launch) tiny<<<1, 1>>>(value);
+    cudaDeviceSynchronize();
+    begin = Clock::now();
+    cuptiActivityFlushAll(1);
+    need(cuptiFinalize(), "finalize");
+    detach.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+  }
+  std::sort(attach.begin(), attach.end());
+  std::sort(detach.begin(), detach.end());
+  std::printf("\"attach_us\":{\"median\":%.1f,\"max\":%.1f},\"detach_us\":{\"median\":%.1f,\"max\":%.1f},", attach[4],
+              attach[8], detach[4], detach[8]);
+  print("finalized_again", false);
   std::printf(",\"kernels\":%llu}\n", static_cast<unsigned long long>(kernels));
   return 0;
 }

@@ -177,7 +177,7 @@ int many_launches(const sonde::Host &host, uint64_t wanted, unsigned int *value)
   std::vector<Sample> samples;
   Totals totals;
   Capture capture(host, "", false);
-  const uint64_t warm_up = wanted / 20;
+  const uint64_t warm_up = wanted / 8;  // until the pool has as many buffers as it needs
   uint64_t next = warm_up;
   while (totals.launched < wanted + warm_up) {
     check(cudaGraphLaunch(replayed, stream), "replay");

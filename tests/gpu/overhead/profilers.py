@@ -64,8 +64,9 @@ class Proton:
         return self.path + (".hatchet" if self.data == "tree" else ".chrome_trace")
 
     def kernels(self, path):
+        # A trace may be followed by more JSON values.
         with open(path, encoding="utf-8") as stream:
-            content = json.load(stream)
+            content, _ = json.JSONDecoder().raw_decode(stream.read().lstrip())
         if self.data == "trace":
             return sum(1 for event in content["traceEvents"] if event.get("ph") == "X")
         waiting = list(content)

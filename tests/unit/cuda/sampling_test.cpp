@@ -89,6 +89,7 @@ TEST(CudaSampling, CollectsInWindowsAndRecordsAllOfThem) {
     uint64_t counted = 0;
     uint64_t collected = 0;
     for (const auto &window : windows_of(capture)) {
+      ASSERT_NE(window.launches, SONDE_LAUNCHES_UNKNOWN) << "the last one is counted too";
       counted += window.launches;
       if (window.state == SONDE_WINDOW_COLLECTED) collected += window.launches;
     }
