@@ -55,7 +55,7 @@ typedef struct sonde_sample_window_t {
   sonde_record_t header;
   uint64_t end;
   uint64_t samples;   // all, with those of kernels of the driver and the dropped ones
-  uint64_t recorded;  // in PC records of this window, both halves of each reason
+  uint64_t recorded;  // sum of `samples` of the PC records of this window
   uint64_t dropped;   // by the hardware
   uint64_t foreign;   // of kernels that the program did not write
   uint64_t pcs;       // instructions with samples
@@ -63,7 +63,7 @@ typedef struct sonde_sample_window_t {
   uint32_t context;
   uint32_t device;
   uint32_t period_log2;  // a sample every 2^n cycles of each multiprocessor; 0: the vendor's choice, unknown
-  uint32_t mode;         // SONDE_SAMPLE_CONTINUOUS ...
+  uint32_t mode;         // SONDE_SAMPLE_CONTINUOUS, ...
   uint32_t flags;        // bit 0: the hardware's buffer was full
   uint32_t reserved;
 } sonde_sample_window_t;

@@ -174,7 +174,7 @@ std::string Sampler::subscribe() {
                                kResourceModuleUnloadStarting}) {
     cupti.enable_callback(1, subscriber_, kDomainResource, point);
   }
-  if (settings_.mode == SamplingMode::kSerialized) {
+  if (settings_.mode != SamplingMode::kContinuous) {
     for (const uint32_t call : kDriverLaunchCalls) cupti.enable_callback(1, subscriber_, kDomainDriver, call);
   }
   return "";
@@ -339,6 +339,8 @@ std::string Sampler::configure(Context &context) {
   if (settings_.hardware_bytes != 0) add(kAttributeHardwareBytes).value.bytes = settings_.hardware_bytes;
   if (settings_.scratch_bytes != 0) add(kAttributeScratchBytes).value.bytes = settings_.scratch_bytes;
   add(kAttributeStartStop).value.number = settings_.mode == SamplingMode::kRanges ? 1 : 0;
+  add(kAttributeSleepSpan).value.number =
+      static_cast<uint32_t>(std::clamp<uint64_t>(settings_.drain_period_ns / 1'000'000, 1, 100));
   add(kAttributeOutputFormat).value.number = kOutputParsed;
   add(kAttributeDataBuffer).value.pointer = &context.configured;
   auto config = params_of<SamplingConfigParams>(context.handle);
@@ -483,21 +485,30 @@ void Sampler::drain_all() {
   }
 }
 
-void Sampler::switch_ranges(bool on) {
-  for (const auto &context : all_contexts()) {
-    std::lock_guard<std::mutex> hold(context->mutex);
-    if (!context->enabled || context->started == on) continue;
-    CurrentContext use(driver_, context->handle);
-    auto which = params_of<SamplingContextParams>(context->handle);
-    const CuptiResult result = on ? api_.start(&which) : api_.stop(&which);
-    if (result != kCuptiSuccess) {
-      note_all(kError, std::string("CUPTI refuses to switch PC sampling: ") + api_.base.text(result));
-      continue;
+// On the program's thread at the begin of a launch: CUPTI does not return from beginning a range while a context is
+// being made, and a range must be read between its end and the begin of the next.
+void Sampler::switch_range(Context &context) {
+  const auto now = Clock::now();
+  if (!context.enabled || now < context.range_until) return;
+  CurrentContext use(driver_, context.handle);
+  auto which = params_of<SamplingContextParams>(context.handle);
+  const auto refused = [&](CuptiResult result) {
+    note_all(kError, std::string("CUPTI refuses to switch PC sampling: ") + api_.base.text(result));
+    context.range_until = Clock::time_point::max();
+  };
+  if (context.started) {
+    context.started = false;
+    if (const CuptiResult result = api_.stop(&which); result != kCuptiSuccess) return refused(result);
+    drain(context);
+    if (settings_.off_ns != 0) {
+      context.range_until = now + std::chrono::nanoseconds(settings_.off_ns);
+      return;
     }
-    context->started = on;
-    if (on) context->window_begin = sonde_stamp();
-    if (!on) drain(*context);
   }
+  if (const CuptiResult result = api_.start(&which); result != kCuptiSuccess) return refused(result);
+  context.started = true;
+  context.window_begin = sonde_stamp();
+  context.range_until = now + std::chrono::nanoseconds(settings_.on_ns);
 }
 
 // ---- callbacks -----------------------------------------------------------------------------------------------------
@@ -533,26 +544,27 @@ void Sampler::on_module(void *handle, const ModuleData &data, bool loaded) {
   }
 }
 
+void Sampler::on_launch(const DriverCallData &call) {
+  const bool leaves = call.site == kCallLeaves;
+  // Serialised kernels are read when their launch is over, ranges are switched before one begins.
+  if (leaves != (settings_.mode == SamplingMode::kSerialized)) return;
+  std::shared_ptr<Context> context;
+  {
+    std::lock_guard<std::mutex> hold(contexts_mutex_);
+    if (const auto found = contexts_.find(call.context); found != contexts_.end()) context = found->second;
+  }
+  if (context == nullptr) return;
+  const auto lock = lock_for_a_while(context->mutex);
+  if (!lock.owns_lock()) return;
+  leaves ? drain(*context) : switch_range(*context);
+}
+
 void Sampler::on_callback(void *user, uint32_t domain, uint32_t point, const void *data) {
   auto *const self = static_cast<Sampler *>(user);
   // In a forked child the subscription is inherited, the sampler is not.
   if (self != current.load(std::memory_order_acquire) || data == nullptr || !self->running_) return;
   const Inside inside;
-  if (domain == kDomainDriver) {
-    const auto &call = *static_cast<const DriverCallData *>(data);
-    if (call.site != kCallLeaves) return;
-    std::shared_ptr<Context> context;
-    {
-      std::lock_guard<std::mutex> hold(self->contexts_mutex_);
-      if (const auto found = self->contexts_.find(call.context); found != self->contexts_.end()) {
-        context = found->second;
-      }
-    }
-    if (context == nullptr) return;
-    const auto lock = lock_for_a_while(context->mutex);
-    if (lock.owns_lock()) self->drain(*context);
-    return;
-  }
+  if (domain == kDomainDriver) return self->on_launch(*static_cast<const DriverCallData *>(data));
   if (domain != kDomainResource) return;
   const auto &resource = *static_cast<const ResourceData *>(data);
   switch (point) {
@@ -597,39 +609,25 @@ void Sampler::work() {
   const Inside inside;
   driver_ = find_driver();
   for (void *handle : live_contexts(driver_)) add_context(handle);
-  const bool ranges = settings_.mode == SamplingMode::kRanges;
   const auto drain_period = std::chrono::nanoseconds(settings_.drain_period_ns);
   auto next_drain = Clock::now() + drain_period;
-  bool on = true;
-  auto next_switch = Clock::now() + std::chrono::nanoseconds(settings_.on_ns);
   std::unique_lock<std::mutex> lock(queue_mutex_);
   looked_ = true;
   done_.notify_all();
   for (;;) {
-    const auto next = ranges ? std::min(next_drain, next_switch) : next_drain;
-    wake_.wait_until(lock, next, [this] { return requested_ > finished_ || stopping_; });
+    wake_.wait_until(lock, next_drain, [this] { return requested_ > finished_ || stopping_; });
     const uint64_t ticket = requested_;
     const bool stop = stopping_;
     lock.unlock();
-    const auto now = Clock::now();
     if (stop) {
       for (const auto &context : all_contexts()) {
         std::lock_guard<std::mutex> hold(context->mutex);
         disable(*context);
       }
-    } else if (ranges) {
-      // A range must be read between its end and the begin of the next.
-      if (now >= next_switch || ticket > finished_) {
-        switch_ranges(false);
-        on = !on || settings_.off_ns == 0 || ticket > finished_;
-        next_switch = now + std::chrono::nanoseconds(on ? settings_.on_ns : settings_.off_ns);
-      }
-      // Also contexts that came meanwhile: CUPTI does not start a range from the callback that tells of a context.
-      if (on) switch_ranges(true);
     } else if (settings_.mode == SamplingMode::kContinuous) {
       drain_all();
-    }  // and serialised kernels are read when their launch ends, never while one runs
-    next_drain = now + drain_period;
+    }  // in the other modes the program's thread reads, never while a kernel or range runs
+    next_drain = Clock::now() + drain_period;
     deliver();
     lock.lock();
     finished_ = ticket;

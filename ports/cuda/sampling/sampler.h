@@ -34,8 +34,8 @@ enum class SamplingMode : uint32_t { kContinuous = 1, kRanges = 2, kSerialized =
 struct SamplingSettings {
   std::string cupti;
   SamplingMode mode = SamplingMode::kContinuous;
-  uint32_t period_log2 = 0;  // a sample every 2^n cycles; 0: the vendor's choice
-  uint64_t drain_period_ns = 100'000'000;
+  uint32_t period_log2 = 16;  // a sample every 2^n cycles; 0: the vendor's choice
+  uint64_t drain_period_ns = 20'000'000;
   uint64_t on_ns = 100'000'000;  // kRanges
   uint64_t off_ns = 0;
   size_t hardware_bytes = 0;  // 0: the vendor's choice
@@ -110,7 +110,8 @@ class Sampler {
     uint32_t id = 0;
     uint32_t device = 0;
     std::atomic<bool> enabled{false};
-    bool started = false;  // of a range
+    bool started = false;                // of a range
+    Clock::time_point range_until = {};  // when the range, or the pause after it, is over
     uint64_t window_begin = 0;
     std::map<uint32_t, StallReason> stalls;
     std::vector<StallReason> reasons;
@@ -136,7 +137,8 @@ class Sampler {
   void consume(Context &context, const SamplingData &data, bool full);
   std::vector<std::shared_ptr<Context>> all_contexts();
   void drain_all();
-  void switch_ranges(bool on);
+  void on_launch(const DriverCallData &call);
+  void switch_range(Context &context);
   void deliver();
   void work();
   void note_all(uint32_t severity, const std::string &text);

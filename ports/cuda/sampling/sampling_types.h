@@ -27,6 +27,7 @@ inline constexpr uint32_t kAttributeCollectionMode = 5;
 inline constexpr uint32_t kAttributeStartStop = 6;
 inline constexpr uint32_t kAttributeOutputFormat = 7;
 inline constexpr uint32_t kAttributeDataBuffer = 8;
+inline constexpr uint32_t kAttributeSleepSpan = 9;  // of CUPTI's own threads, milliseconds
 inline constexpr uint32_t kOutputParsed = 1;
 inline constexpr size_t kStallNameBytes = 128;
 

@@ -102,7 +102,7 @@ def notes_of(records):
 
 
 def check_mode(sonde, work, mode, plain_ms):
-    options = {'mode': mode, 'period': 12}
+    options = {'mode': mode, 'period': 16}
     if mode == 'ranges':
         options.update({'on': '20ms', 'off': '20ms'})
     done, records = record(sonde, work, mode, options, [work / 'hot_line', '400' if mode == 'continuous' else '40'])
@@ -148,6 +148,8 @@ def check_mode(sonde, work, mode, plain_ms):
     check(mode, 'what was recorded is what the vendor counted', samples == total - dropped - foreign, samples,
           total - dropped - foreign)
     check(mode, 'dropped samples', dropped == 0, dropped, 0)
+    losses = records['session.loss']
+    check(mode, 'nothing lost', not losses, losses, 'no loss')
     pieces = collections.defaultdict(list)
     for piece in records['object.code']:
         pieces[piece['hash']].append((piece['offset'], piece['bytes']))

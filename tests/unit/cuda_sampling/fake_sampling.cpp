@@ -131,6 +131,7 @@ CuptiResult cuptiPCSamplingStart(SamplingContextParams *parameters) {
   FakeContext *context = context_of(parameters->context);
   if (context == nullptr || context->start_stop == 0 || context->started) return 1;
   ++state().starts;
+  if (!state().in_launch) ++state().starts_outside_launch;
   context->started = true;
   return kCuptiSuccess;
 }
@@ -158,6 +159,9 @@ CuptiResult cuptiPCSamplingSetConfigurationAttribute(SamplingConfigParams *param
         break;
       case kAttributeStartStop:
         context->start_stop = attribute.value.number;
+        break;
+      case kAttributeSleepSpan:
+        context->sleep_span = attribute.value.number;
         break;
       case kAttributeHardwareBytes:
         context->hardware_bytes = attribute.value.bytes;
@@ -190,6 +194,8 @@ CuptiResult cuptiPCSamplingGetData(SamplingGetDataParams *parameters) {
 }
 CuptiResult cuptiPCSamplingGetNumStallReasons(StallCountParams *parameters) {
   std::lock_guard<std::recursive_mutex> hold(state().mutex);
+  const FakeContext *context = context_of(parameters->context);
+  if (context == nullptr || !context->enabled) return 36;  // as the real one: only where sampling is on
   *parameters->count = state().stall_names.size();
   return kCuptiSuccess;
 }

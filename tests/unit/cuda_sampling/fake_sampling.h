@@ -32,6 +32,7 @@ struct FakeContext {
   uint32_t mode = 0;
   uint32_t period = 0;
   uint32_t start_stop = 0;
+  uint32_t sleep_span = 0;
   size_t hardware_bytes = 0;
   std::deque<FakeSample> samples;  // that a read hands out
   uint64_t dropped = 0;            // reported by the next read
@@ -63,6 +64,8 @@ struct FakeSampling {
   bool range_configured = false, range_running = false, range_decoded = false;
   uint64_t same_buffer = 0;  // reads into the buffer of the configuration
   uint64_t unknown_context = 0;
+  bool in_launch = false;              // a test is inside the callback of a launch
+  uint64_t starts_outside_launch = 0;  // of ranges: the real library would not return
 
   void reset() {
     std::lock_guard<std::recursive_mutex> hold(mutex);
@@ -80,6 +83,8 @@ struct FakeSampling {
     dropped_ranges = range_starts = range_stops = range_disables = host_ends = wrong_order = 0;
     range_configured = range_running = range_decoded = false;
     reads = enables = disables = starts = stops = subscribes = unsubscribes = same_buffer = unknown_context = 0;
+    in_launch = false;
+    starts_outside_launch = 0;
   }
 };
 

@@ -306,17 +306,53 @@ TEST_F(Sampling, SerializedKernelsAreReadOneByOneWithTheirLaunch) {
   }
 }
 
-TEST_F(Sampling, RangesSwitchOnAndOff) {
+TEST_F(Sampling, RangesAreSwitchedWhereLaunchesBegin) {
   config.values["mode"] = "ranges";
-  config.values["on"] = "10000000";
-  config.values["off"] = "10000000";
+  config.values["on"] = "1000000";
+  config.values["off"] = "1000000";
   start();
   make_context(context, 7);
   EXPECT_EQ(fake().contexts[context].start_stop, 1u);
-  EXPECT_TRUE(wait_for([&] {
-    std::lock_guard<std::recursive_mutex> hold(fake().mutex);
-    return fake().starts >= 3 && fake().stops >= 2;
-  }));
+  const uint64_t checksum = load_module(context, some_code(13));
+  uint64_t sampled = 0;
+  for (int launch = 0; launch < 200; ++launch) {
+    DriverCallData call = {};
+    call.context = context;
+    fake().in_launch = true;
+    fake().callback(fake().user, kDomainDriver, kDriverLaunchCalls[3], &call);
+    fake().in_launch = false;
+    call.site = kCallLeaves;
+    fake().callback(fake().user, kDomainDriver, kDriverLaunchCalls[3], &call);
+    if (fake().contexts[context].started) {
+      ++sampled;
+      add_sample(context, sample_at(checksum, 0, 0, 1));
+    }
+    std::this_thread::sleep_for(200us);
+  }
+  stop();
+  EXPECT_GE(fake().starts, 3u);
+  EXPECT_EQ(fake().starts, fake().stops);
+  EXPECT_EQ(fake().starts_outside_launch, 0u);
+  EXPECT_LT(sampled, 200u);
+  EXPECT_EQ(sum_of_samples(), sampled);
+}
+
+TEST_F(Sampling, RangesWithoutAPauseFollowEachOther) {
+  config.values["mode"] = "ranges";
+  config.values["on"] = "1000000";
+  config.values["off"] = "0";
+  start();
+  make_context(context, 7);
+  for (int launch = 0; launch < 50; ++launch) {
+    DriverCallData call = {};
+    call.context = context;
+    fake().in_launch = true;
+    fake().callback(fake().user, kDomainDriver, kDriverLaunchCalls[3], &call);
+    fake().in_launch = false;
+    EXPECT_TRUE(fake().contexts[context].started);
+    std::this_thread::sleep_for(200us);
+  }
+  EXPECT_GE(fake().starts, 3u);
   stop();
   EXPECT_EQ(fake().starts, fake().stops);
 }
@@ -328,6 +364,7 @@ TEST_F(Sampling, OptionsReachCupti) {
   make_context(context, 7);
   EXPECT_EQ(fake().contexts[context].period, 12u);
   EXPECT_EQ(fake().contexts[context].hardware_bytes, 1048576u);
+  EXPECT_EQ(fake().contexts[context].sleep_span, 5u);  // the drain period of these tests, in milliseconds
   stop();
 }
 
