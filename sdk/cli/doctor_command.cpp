@@ -89,6 +89,18 @@ void judge_notes(const Examination &examination, Diagnosis &diagnosis) {
   }
 }
 
+// What was left out on purpose is missing all the same.
+void judge_windows(const Examination &examination, Diagnosis &diagnosis) {
+  for (const auto &[source, windows] : examination.windows) {
+    if (windows.left_out == 0) continue;
+    diagnosis.limits.push_back(fmt::format(
+        "{} was sampled to keep a budget: {} left out, device work collected for {:.3g} % of {}",
+        process_name(diagnosis, source), plural(windows.left_out, "window was", "windows were"),
+        100.0 * static_cast<double>(windows.collected_ns) / static_cast<double>(std::max<int64_t>(windows.span_ns, 1)),
+        toolkit::format_ns(windows.span_ns)));
+  }
+}
+
 void judge_clocks(const Examination &examination, Diagnosis &diagnosis) {
   for (const auto &[source, clock] : examination.clocks) {
     if (clock.error_ppb > kMostErrorPpb) {
@@ -343,6 +355,7 @@ Subcommand add_doctor(CLI::App &root) {
             judge_sources(diagnosis);
             judge_losses(diagnosis);
             judge_notes(examination, diagnosis);
+            judge_windows(examination, diagnosis);
             judge_clocks(examination, diagnosis);
             judge_pairs(examination, diagnosis);
             const RecordReader names(context.host, feed.session().get());

@@ -130,6 +130,17 @@ void Examination::on_session(const Record &record, uint32_t source) {
     sonde_session_note_t storage;
     const auto &note = record.as<sonde_session_note_t>(storage);
     notes.insert({source, note.severity, session_->text(source, note.origin), session_->text(source, note.text)});
+  } else if (record.is(SONDE_SPACE_SESSION, SONDE_SESSION_WINDOW)) {
+    sonde_session_window_t storage;
+    const auto &window = record.as<sonde_session_window_t>(storage);
+    Windows &sum = windows[source];
+    const int64_t length = record.interval(window.end).length_ns();
+    sum.span_ns += length;
+    if (window.state == SONDE_WINDOW_COLLECTED) {
+      sum.collected_ns += length;
+    } else {
+      ++sum.left_out;
+    }
   } else if (record.is(SONDE_SPACE_SESSION, SONDE_SESSION_CLOCK_PAIR)) {
     sonde_session_clock_pair_t storage;
     ClockState &clock = clocks[source];

@@ -47,6 +47,13 @@ struct ClockState {
   uint64_t uncertainty_ns = 0;  // greatest of a pair
 };
 
+// Windows of a port that keeps a budget.
+struct Windows {
+  uint64_t left_out = 0;
+  int64_t span_ns = 0;
+  int64_t collected_ns = 0;
+};
+
 // Collects from batches and, for memory, from records in order of time.
 class Examination {
  public:
@@ -69,6 +76,7 @@ class Examination {
   MemoryBalance sub_memory;
   std::set<Note> notes;
   std::map<uint32_t, ClockState> clocks;  // by source
+  std::map<uint32_t, Windows> windows;    // by source
   uint64_t launches_checked = 0;          // device records compared with the call that made them
   uint64_t begun_early = 0;               // of these, begun before their call
   int64_t greatest_lead_ns = 0;

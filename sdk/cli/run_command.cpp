@@ -172,6 +172,7 @@ Subcommand add_run(CLI::App &root) {
       "Examples:\n"
       "  sonde run -p workload -- python3 train.py\n"
       "  sonde run -p workload -o capture --format json --report report.json -- ./program --its-flag\n"
+      "  sonde run -p workload --budget 3% -- ./server\n"
       "  sonde run -c run.yaml -- ./program");
   flags->capture.add(*app);
   flags->capture.config.add_analysis_flags(*app);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 
 #include "cli/command.h"
@@ -18,6 +19,17 @@ constexpr std::array kUsualPorts = {"host", "cuda"};
 
 std::string absolute(const std::string &path) { return std::filesystem::absolute(path).lexically_normal().string(); }
 
+// What is wrong with a budget, "" when nothing is: 3%, or 0.03; above 0 and below 100 %.
+std::string budget_fault(std::string &text) {
+  char *end = nullptr;
+  double value = std::strtod(text.c_str(), &end);
+  const bool percent = end != text.c_str() && std::string_view(end) == "%";
+  if (percent) value /= 100;
+  const bool whole = end != text.c_str() && (percent || *end == '\0');
+  if (whole && value > 0 && value < 1) return {};
+  return fmt::format("'{}' is no budget; expected a slow-down as 3% or 0.03, above 0 and below 100 %", text);
+}
+
 }  // namespace
 
 void ConfigFlags::add_analysis_flags(CLI::App &app) {
@@ -28,6 +40,10 @@ void ConfigFlags::add_analysis_flags(CLI::App &app) {
 
 void ConfigFlags::add_capture_flags(CLI::App &app) {
   app.add_option("--port", ports, "Port to capture with (default: host and cuda) [ports]")->allow_extra_args(false);
+  app.add_option("--budget", budget,
+                 "Greatest slow-down of the program, as 3%: device work is collected in windows chosen at random, and "
+                 "`workload` scales the counts [session.budget]")
+      ->check(CLI::Validator(budget_fault, "PERCENT"));
 }
 
 void ConfigFlags::add_common_flags(CLI::App &app) {
@@ -228,10 +244,25 @@ OwnedConfig RunConfig::analysing() const {
   return parse(text, file_ == nullptr ? "command line" : flags_.file + " with the flags");
 }
 
+std::string RunConfig::session_text() const {
+  std::string text;
+  uint64_t count = 0;
+  if (has("session")) host_.check(service_.count(file_.get(), "session", &count));
+  for (uint64_t index = 0; index < count; ++index) {
+    const char *key = nullptr;
+    host_.check(service_.key(file_.get(), "session", index, &key));
+    if (!flags_.budget.empty() && std::string_view(key) == "budget") continue;
+    const char *value = nullptr;
+    host_.check(service_.print(file_.get(), fmt::format("session.{}", key).c_str(), &value));
+    text += fmt::format("  {}:\n{}", yaml_quoted(key), indented(value, 4));
+  }
+  if (!flags_.budget.empty()) text += fmt::format("  budget: {}\n", flags_.budget);
+  return text.empty() ? text : "session:\n" + text;
+}
+
 std::string RunConfig::recording_text(const std::string &directory) const {
   std::string text = "# Written by `sonde`: what the measured program captures.\n";
-  if (const std::string session = section("session"); !session.empty()) text += "session:\n" + indented(session, 2);
-  text += plugins_text() + ports_text();
+  text += session_text() + plugins_text() + ports_text();
   text += fmt::format("record:\n  path: {}\n", yaml_quoted(directory));
   uint64_t count = 0;
   if (has("record")) {

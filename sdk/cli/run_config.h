@@ -20,6 +20,7 @@ struct ConfigFlags {
   std::vector<std::string> scripts;       // -s [scripts]
   std::vector<std::string> plugin_paths;  // --plugin-path [plugins.path]
   std::vector<std::string> ports;         // --port [ports]
+  std::string budget;                     // --budget [session.budget]
 
   void add_analysis_flags(CLI::App &app);
   void add_capture_flags(CLI::App &app);
@@ -62,6 +63,7 @@ class RunConfig {
   // Section `key` (ports, analyses) with the plugins of the file and those of `wanted`.
   std::string plugins_section(const char *key, const std::vector<std::string> &wanted) const;
   std::string scripts_text() const;
+  std::string session_text() const;
   OwnedConfig parse(const std::string &text, const std::string &origin) const;
 
   Host host_;

@@ -9,8 +9,33 @@ struct Prepared {
   OwnedConfig options;
 };
 
+bool declares(const sonde_plugin_entry_t &entry, std::string_view name) {
+  for (uint32_t i = 0; i < entry.option_count; ++i) {
+    const auto *at = reinterpret_cast<const uint8_t *>(entry.options) + size_t{i} * entry.option_stride;
+    if (reinterpret_cast<const sonde_option_t *>(at)->name == name) return true;
+  }
+  return false;
+}
+
+// The options of a wish with `budget` added, as YAML.
+std::string with_budget(const sonde_config_service_t &config, const sonde_config_t *options, double budget) {
+  std::string text = fmt::format("budget: {}\n", budget);
+  uint64_t count = 0;
+  if (options != nullptr) config.count(options, "", &count);
+  for (uint64_t i = 0; i < count; ++i) {
+    const char *key = "";
+    const char *value = "";
+    if (config.key(options, "", i, &key) != SONDE_OK || config.print(options, key, &value) != SONDE_OK) continue;
+    text += fmt::format("{}:\n  ", key);
+    for (const char *at = value; *at != '\0'; ++at) text += *at == '\n' ? std::string("\n  ") : std::string(1, *at);
+    text += '\n';
+  }
+  return text;
+}
+
 // Loads a plugin, finds its interface and checks its part of the configuration.
-Result<Prepared> prepare(const Services &services, const PluginWish &wish, const char *interface, uint32_t size) {
+Result<Prepared> prepare(const Services &services, const PluginWish &wish, const char *interface, uint32_t size,
+                         double budget = 0) {
   const sonde_plugin_entry_t *entry = nullptr;
   if (const sonde_status status = services.plugins->load(wish.id.c_str(), &entry); status != SONDE_OK) {
     return Error{status, fmt::format("{}: {}", wish.where, error_text(status))};
@@ -26,6 +51,19 @@ Result<Prepared> prepare(const Services &services, const PluginWish &wish, const
       status != SONDE_OK) {
     return Error{status, error_text(status)};
   }
+  prepared.options.reset(checked);
+  const sonde_config_t *own = nullptr;
+  const bool has_own = wish.options != nullptr && services.config->child(wish.options, "budget", &own) == SONDE_OK;
+  if (budget <= 0 || has_own || !declares(*entry, "budget")) return prepared;
+  // Checked above as it stands, so that faults name their places; now with what the run adds.
+  sonde_config_t *parsed = nullptr;
+  sonde_status status =
+      services.config->parse(with_budget(*services.config, wish.options, budget).c_str(), wish.where.c_str(), &parsed);
+  if (status != SONDE_OK) return Error{status, error_text(status)};
+  const OwnedConfig merged(parsed);
+  status =
+      services.config->check(parsed, entry->id, entry->options, entry->option_count, entry->option_stride, &checked);
+  if (status != SONDE_OK) return Error{status, error_text(status)};
   prepared.options.reset(checked);
   return prepared;
 }
@@ -96,9 +134,9 @@ void PortInstance::fail_in(const char *function, sonde_status status) {
   services_.capture->note(session_, 2, id_.c_str(), fmt::format("{}: {}", message, reason).c_str());
 }
 
-Result<void> PortInstance::create(const PluginWish &wish) {
+Result<void> PortInstance::create(const PluginWish &wish, double budget) {
   id_ = wish.id;
-  Result<Prepared> prepared = prepare(services_, wish, SONDE_PORT_INTERFACE, SONDE_NEED(sonde_port_t, entry));
+  Result<Prepared> prepared = prepare(services_, wish, SONDE_PORT_INTERFACE, SONDE_NEED(sonde_port_t, entry), budget);
   if (!prepared) return prepared.error();
   table_ = static_cast<const sonde_port_t *>(prepared->table);
   options_ = std::move(prepared->options);

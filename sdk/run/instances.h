@@ -46,7 +46,8 @@ class PortInstance {
   PortInstance(const PortInstance &) = delete;
   PortInstance &operator=(const PortInstance &) = delete;
 
-  Result<void> create(const PluginWish &wish);
+  // `budget`: for a port that has such an option and is not given it; 0: none.
+  Result<void> create(const PluginWish &wish, double budget);
   void start();
   // Never run at the same time as each other.
   void demand();

@@ -76,7 +76,7 @@ Result<void> Run::open_session() {
 Result<void> Run::make_instances() {
   for (const PluginWish &wish : settings_.ports) {
     auto port = std::make_unique<PortInstance>(services_, session_);
-    if (Result<void> created = port->create(wish); !created) return created;
+    if (Result<void> created = port->create(wish, settings_.budget); !created) return created;
     ports_.push_back(std::move(port));
   }
   for (const PluginWish &wish : settings_.analyses) {

@@ -15,6 +15,8 @@ constexpr sonde_option_t kRunOptions[] = {
     {"session.flush", "100ms", "time between two flushes of the ports", "ns", "1ms..1h", SONDE_OPTION_TIME, 0},
     {"session.deadline", "2s", "longest last flush", "ns", "1ms..1h", SONDE_OPTION_TIME, 0},
     {"session.finish", "30s", "at exit: longest time for analyses and outputs", "ns", "0..24h", SONDE_OPTION_TIME, 0},
+    {"session.budget", "0", "greatest slow-down, for ports with an option `budget` that do not set it; 0: none", "1",
+     "0..1", SONDE_OPTION_F64, 0},
     {"session.name", "run", "name of the session", "", "", SONDE_OPTION_TEXT, 0},
     {"record.path", "", "run directory; empty: nothing is recorded", "", "", SONDE_OPTION_TEXT, 0},
     {"record.start", "lazy", "in a preloaded process: at the first foreign entry, or at its start", "", "lazy|eager",
@@ -58,6 +60,11 @@ class Values {
     int64_t value = 0;
     service_.get_i64(tree_, name, &value);
     return static_cast<uint64_t>(value);
+  }
+  double real(const char *name) const {
+    double value = 0;
+    service_.get_f64(tree_, name, &value);
+    return value;
   }
   bool flag(const char *name) const {
     uint32_t value = 0;
@@ -114,6 +121,7 @@ class SettingsReader {
     settings_.flush_period_ns = values_.number("session.flush");
     settings_.deadline_ns = values_.number("session.deadline");
     settings_.finish_deadline_ns = values_.number("session.finish");
+    settings_.budget = values_.real("session.budget");
     settings_.name = values_.text("session.name");
   }
 

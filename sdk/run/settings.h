@@ -35,6 +35,7 @@ struct Settings {
   uint64_t flush_period_ns = 0;
   uint64_t deadline_ns = 0;         // of the last flush
   uint64_t finish_deadline_ns = 0;  // at exit: of analyses and outputs after it
+  double budget = 0;                // greatest slow-down of the program, for ports that can keep one; 0: none
   std::string name;
 
   std::string record_path;  // absolute; "": nothing is recorded
