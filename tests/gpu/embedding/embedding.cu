@@ -7,8 +7,8 @@
 // Prints one JSON object: resident memory (KiB) and open files over time, kernels launched and delivered, losses. Exit
 // code 0 when every kernel arrived, memory and files stayed flat after the warm-up, and the clock stayed the host's.
 #include <cuda_runtime.h>
-#include <sonde/sonde.hpp>
 #include <unistd.h>
+#include <sonde/sonde.hpp>
 
 #include <atomic>
 #include <chrono>

@@ -234,6 +234,42 @@ TEST_F(CudaSession, WindowsOfABudgetReachASubscriberInOrder) {
   EXPECT_LT(received_.kernels.size(), 200u);
 }
 
+// What `sonde run --budget 20%` hands to the program: the run gives it to each port that can keep one.
+TEST_F(CudaSession, ARunsBudgetReachesThePort) {
+  const auto *runs = service<sonde_run_service_t>(SONDE_RUN_SERVICE);
+  for (const std::string &options : {std::string("buffer_bytes: 65536, "), std::string("budget: 0, ")}) {
+    const std::string yaml = "session: {budget: 20%}\nplugins: {path: [" SONDE_CUDA_PORT "]}\nports: {cuda: {" +
+                             options + "budget_slot: 1ms, cupti: \"" SONDE_FAKE_CUPTI "\"}}\n";
+    sonde_config_t *tree = nullptr;
+    ASSERT_EQ(config_service_->parse(yaml.c_str(), "test", &tree), SONDE_OK) << sonde_host()->last_error();
+    sonde_run_t *run = nullptr;
+    const sonde_status opened = runs->open(tree, &run);
+    config_service_->release(tree);
+    ASSERT_EQ(opened, SONDE_OK) << sonde_host()->last_error();
+    Received received;
+    sonde_session_t *session = nullptr;
+    ASSERT_EQ(runs->session(run, &session), SONDE_OK);
+    const sonde_interest_t interests[] = {{SONDE_SPACE_DEVICE, SONDE_LEVEL_RECORDS, UINT64_MAX},
+                                          {SONDE_SPACE_SESSION, SONDE_LEVEL_RECORDS, UINT64_MAX}};
+    sonde_subscription_t subscription = {};
+    subscription.struct_size = sizeof(subscription);
+    subscription.name = "test";
+    subscription.interests = interests;
+    subscription.interest_count = 2;
+    subscription.on_batch = on_batch;
+    subscription.user = &received;
+    uint64_t id = 0;
+    ASSERT_EQ(delivery_->subscribe(session, &subscription, &id), SONDE_OK) << sonde_host()->last_error();
+    ASSERT_EQ(runs->start(run), SONDE_OK) << sonde_host()->last_error();
+    timespec wait = {0, 100'000'000};
+    nanosleep(&wait, nullptr);
+    EXPECT_EQ(runs->finish(run), SONDE_OK) << sonde_host()->last_error();
+    const bool own = options.starts_with("budget");
+    EXPECT_EQ(received.count(SONDE_SPACE_SESSION, SONDE_SESSION_WINDOW) == 0, own) << "the port's own option stands";
+    EXPECT_EQ(runs->close(run), SONDE_OK);
+  }
+}
+
 TEST_F(CudaSession, TheHostRefusesOptionsThatThePortDoesNotHave) {
   EXPECT_EQ(check("apis: true"), SONDE_E_INVALID);
   EXPECT_NE(std::string(sonde_host()->last_error()).find("apis"), std::string::npos);
