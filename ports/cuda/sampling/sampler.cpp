@@ -390,7 +390,7 @@ void Sampler::consume(Context &context, const SamplingData &data, bool full) {
   window.range = data.range;
   window.context = context.id;
   window.device = context.device;
-  window.full = full || data.hardware_buffer_full != 0;
+  window.full = full;
   window.pc_count = std::min(data.pc_count, data.room);
   if (window.pc_count == 0 && window.samples == 0 && window.dropped == 0 && !window.full) return;
   context.window_begin = window.end;
@@ -437,7 +437,7 @@ void Sampler::consume(Context &context, const SamplingData &data, bool full) {
 }
 
 void Sampler::drain(Context &context) {
-  if (!context.enabled) return;
+  if (!context.enabled || context.full) return;
   for (;;) {
     auto get = params_of<SamplingGetDataParams>(context.handle);
     get.data = &context.drained;
@@ -451,8 +451,9 @@ void Sampler::drain(Context &context) {
       return;
     }
     const size_t before = data.pc_count;
-    consume(context, data, result == kCuptiOutOfMemory);
-    if (data.remaining_pcs == 0 || before == 0) return;
+    context.full = result == kCuptiOutOfMemory;
+    consume(context, data, context.full);
+    if (data.remaining_pcs == 0 || before == 0 || context.full) return;
   }
 }
 

@@ -111,6 +111,7 @@ class Sampler {
     uint32_t device = 0;
     std::atomic<bool> enabled{false};
     bool started = false;                // of a range
+    bool full = false;                   // the hardware's buffer was: CUPTI hands out nothing any more
     Clock::time_point range_until = {};  // when the range, or the pause after it, is over
     uint64_t window_begin = 0;
     std::map<uint32_t, StallReason> stalls;

@@ -235,7 +235,9 @@ void SamplingPort::deliver(const SampledWindow &window, const Sampler &sampler) 
   }
   if (window.dropped != 0) lose(SONDE_LOSS_VENDOR, window.dropped);
   if (window.full) {
-    note(2, "the hardware's buffer of PC samples was full: raise hardware_bytes or period, or lower drain_period");
+    note(2,
+         "the hardware's buffer of PC samples was full, and CUPTI hands out no later ones: raise period, or "
+         "hardware_bytes");
     if (window.dropped == 0) lose(SONDE_LOSS_VENDOR, UINT64_MAX);
   }
   send();
