@@ -45,6 +45,12 @@ class Windows {
   // queue beyond its window's end still belongs there. kNoCluster before the first.
   uint32_t cluster_at(uint64_t begin) const;
 
+  // A kernel of the launch `correlation` came; the nodes of a graph's launch come with one number.
+  void note_kernel(uint64_t correlation) {
+    recorded_launches_ += correlation != last_correlation_ ? 1 : 0;
+    last_correlation_ = correlation;
+  }
+
   // After the last window.
   void finish();
 
@@ -55,6 +61,9 @@ class Windows {
   bool launches_counted() const { return counted_; }
   uint64_t launches() const { return launches_; }
   uint64_t collected_launches() const { return collected_launches_; }
+  // Launches of which a kernel was recorded. Fewer than were collected: the vendor's library missed some, and counts are
+  // too small.
+  uint64_t recorded_launches() const { return recorded_launches_; }
 
  private:
   friend class SampledRow;
@@ -82,6 +91,7 @@ class Windows {
   std::vector<Cluster> clusters_;  // ascending by begin
   bool counted_ = true;
   uint64_t count_ = 0, left_out_ = 0, launches_ = 0, collected_launches_ = 0;
+  uint64_t recorded_launches_ = 0, last_correlation_ = 0;
   int64_t length_ns_ = 0, collected_ns_ = 0;
   // After finish.
   double weighted_x_ = 0, all_x_ = 0, spread_xx_ = 0;

@@ -257,6 +257,7 @@ void Workload::kernel(Source &source, const sonde_device_kernel_t &record, const
   row.durations.add(interval);
   row.from_graphs += record.graph_exec != 0 ? 1 : 0;
   if (source.windows.any()) {
+    source.windows.note_kernel(record.correlation);
     row.sampled.add(source.windows, source.windows.cluster_at(record.header.time),
                     static_cast<double>(interval.length_ns()));
   }

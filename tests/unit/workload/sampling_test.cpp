@@ -245,10 +245,10 @@ TEST_F(SampledReport, SaysThatItIsSampledAndScales) {
         });
   };
   put(0, 1000, false, true, 10);
-  for (uint64_t i = 0; i < 10; ++i) capture.kernel("k", 1000 + i * 100, 1050 + i * 100);
+  for (uint64_t i = 0; i < 10; ++i) capture.kernel("k", 1000 + i * 100, 1050 + i * 100, {.correlation = 1 + i});
   put(1000, 2000, true, false, 10);
   put(2000, 3000, false, true, 10);
-  for (uint64_t i = 0; i < 10; ++i) capture.kernel("k", 3000 + i * 100, 3050 + i * 100);
+  for (uint64_t i = 0; i < 10; ++i) capture.kernel("k", 3000 + i * 100, 3050 + i * 100, {.correlation = 30 + i});
   put(3000, 4000, true, false, 10);
   run(capture);
   EXPECT_EQ(cell("kernels", "symbol", "k", "count"), "20");
@@ -259,8 +259,24 @@ TEST_F(SampledReport, SaysThatItIsSampledAndScales) {
   EXPECT_DOUBLE_EQ(scaled.at(row, "count").f64, 40);
   EXPECT_DOUBLE_EQ(scaled.at(row, "mean").f64, 50);
   EXPECT_EQ(table("sampling").at(0, "left_out").str(), "2");
+  EXPECT_EQ(table("sampling").at(0, "recorded_launches").str(), "20");
   EXPECT_EQ(finding("sampled").verdict, SONDE_VERDICT_VIOLATION);
+  EXPECT_EQ(finding("sampled").severity, SONDE_SEVERITY_NOTE);
   EXPECT_EQ(finding("idle_device").verdict, SONDE_VERDICT_UNSUPPORTED) << "gaps are windows that were left out";
+}
+
+TEST_F(SampledReport, WarnsWhereLaunchesOfAWindowHaveNoRecord) {
+  Capture capture;
+  capture.builder.add<sonde_session_window_t>(SONDE_SPACE_SESSION, SONDE_SESSION_WINDOW, kStart, [](auto &r) {
+    r.end = kStart + 1000, r.stratum = 1, r.launches = 500, r.slots = 4, r.collected = 2, r.next = 1;
+  });
+  for (uint64_t i = 0; i < 60; ++i) capture.kernel("k", 1000 + i * 10, 1005 + i * 10, {.correlation = 1 + i});
+  capture.builder.add<sonde_session_window_t>(SONDE_SPACE_SESSION, SONDE_SESSION_WINDOW, kStart + 1000, [](auto &r) {
+    r.end = kStart + 2000, r.stratum = 1, r.launches = 100, r.slots = 4, r.collected = 2, r.state = 1;
+  });
+  run(capture);
+  EXPECT_EQ(finding("sampled").severity, SONDE_SEVERITY_WARNING);
+  EXPECT_NE(finding("sampled").message.find("Only 60 of the 100 launches"), std::string::npos);
 }
 
 TEST_F(SampledReport, SaysNothingOfItWhereEverythingWasCollected) {
