@@ -1,11 +1,15 @@
 // Entry of the plugin `cuda_sampling`: its options and the interface sonde.port/1.
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include <sonde/export.h>
 #include <sonde/plugin.h>
 #include <sonde/port.h>
+#include <sonde/toolkit/cubin_lines.h>
 
 #include "common/entry.h"
 #include "counters.h"
@@ -46,6 +50,31 @@ constexpr sonde_option_t kOptions[] = {
      "", "", SONDE_OPTION_TEXTS, 0},
     {"cupti", "", "file or folder of libcupti; empty: SONDE_CUPTI_PATH, then the usual places", "", "",
      SONDE_OPTION_TEXT, 0},
+};
+
+// The frames of an instruction, "file:line@function" each, innermost first, separated by " < "; "" when it has none.
+// [any]
+sonde_status source_of(const char *file, const char *function, uint64_t pc, const char **out) {
+  thread_local std::string text;
+  text.clear();
+  return guarded("cuda_sampling", [&] {
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream) return services().host->set_error(SONDE_E_IO, (std::string(file) + ": cannot be read").c_str());
+    const std::vector<uint8_t> image(std::istreambuf_iterator<char>(stream), {});
+    std::string error;
+    const auto lines = toolkit::CubinLines::read(image, error);
+    if (!lines) return services().host->set_error(SONDE_E_PARSE, (std::string(file) + ": " + error).c_str());
+    for (const toolkit::SourceFrame &frame : lines->find(function, pc)) {
+      text += (text.empty() ? "" : " < ") + toolkit::frame_text(frame);
+    }
+    *out = text.c_str();
+    return SONDE_OK;
+  });
+}
+
+const sonde_export_t kExports[] = {
+    SONDE_EXPORT(source_of, status, (text, text, u64, out_text),
+                 "source of an instruction of a code object's file: file, function, offset in the function"),
 };
 
 SamplingPortOptions read_options(const sonde_config_t *config) {
@@ -166,8 +195,8 @@ SONDE_DEFINE_PLUGIN = {
     "0.1.0",
     "CUDA through CUPTI: sampled instructions with stall reasons and source lines, hardware counters",
     "Apache-2.0",
-    nullptr,
-    0,
+    sonde::cuda::kExports,
+    static_cast<uint32_t>(std::size(sonde::cuda::kExports)),
     sizeof(sonde_export_t),
     sonde::cuda::kOptions,
     static_cast<uint32_t>(std::size(sonde::cuda::kOptions)),

@@ -209,6 +209,21 @@ TEST_F(SamplingSession, ClaimsAreGivenBack) {
   EXPECT_EQ(claims_->release("cuda.device", "activity"), SONDE_OK);
 }
 
+TEST(SamplingExports, AnInstructionOfAFileHasItsSource) {
+  ASSERT_EQ(plugin().export_count, 1u);
+  ASSERT_STREQ(plugin().exports[0].name, "source_of");
+  const auto source_of = reinterpret_cast<sonde_status (*)(const char *, const char *, uint64_t, const char **)>(
+      plugin().exports[0].function);
+  const std::string folder = SONDE_TEST_SOURCE_DIR "/tests/data/cubins/";
+  const char *text = nullptr;
+  ASSERT_EQ(source_of((folder + "hot_line.cubin").c_str(), "hot", 0x830, &text), SONDE_OK);
+  EXPECT_STREQ(text, "/tmp/cubins/hot_line.cu:6@_Z6middlefi < /tmp/cubins/hot_line.cu:10@hot");
+  ASSERT_EQ(source_of((folder + "hot_line.cubin").c_str(), "cold", 0, &text), SONDE_OK);
+  EXPECT_STREQ(text, "");
+  EXPECT_EQ(source_of((folder + "hot_line.cu").c_str(), "hot", 0, &text), SONDE_E_PARSE);
+  EXPECT_EQ(source_of((folder + "nothing").c_str(), "hot", 0, &text), SONDE_E_IO);
+}
+
 TEST_F(SamplingSession, AModeThatIsNoneIsRefused) { EXPECT_EQ(check("mode: sometimes\n"), SONDE_E_INVALID); }
 
 }  // namespace
