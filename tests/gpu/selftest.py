@@ -517,6 +517,7 @@ def check_overhead_means_are_looked_up_by_symbol():
     means = bars.compare_means(full, sampled)
     expect_equal((means["inside"], means["outside"]), (1, 1), "a is inside, b outside")
     expect_equal((means["without_interval"], means["unseen"]), (1, 1), "c and d")
+    expect_equal(means["counts_inside"], 2, "10 lies in [5, 15], 1 does not")
 
 
 def check_overhead_driver_reports_failing_children():

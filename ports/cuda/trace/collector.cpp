@@ -126,6 +126,7 @@ void Collector::after_fork_in_child() {
   fresh->counters_ = old->counters_;
   fresh->subscriber_ = old->subscriber_;
   fresh->points_ = old->points_;
+  fresh->counting_ = old->counting_.load();
   fresh->vendor_clock_ = old->vendor_clock_;
   current.store(fresh, std::memory_order_release);
 }

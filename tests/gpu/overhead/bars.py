@@ -97,11 +97,12 @@ def analyse(measurements):
 def compare_means(full, sampled):
     """How many kernels' means of a full trace lie in the intervals of a budgeted capture."""
     truth = {row["symbol"]: row for row in full["workload.kernels"]}
-    inside, outside, without, details = 0, 0, 0, []
+    inside, outside, without, counts, details = 0, 0, 0, 0, []
     for row in sampled.get("workload.sampled_kernels", []):
         known = truth.get(row["symbol"])
         if known is None or known["mean"] is None:
             continue
+        counts += row["count_low"] <= known["count"] <= row["count_high"]
         if row["mean_low"] is None:
             without += 1
             continue
@@ -125,9 +126,12 @@ def compare_means(full, sampled):
         "inside": inside,
         "outside": outside,
         "without_interval": without,
+        "counts_inside": counts,
         "unseen": len(truth) - inside - outside - without,
         "collected_share": sampling[0]["collected_share"] if sampling else None,
         "windows": sampling[0]["windows"] if sampling else None,
+        "collected_launches": sampling[0].get("collected_launches") if sampling else None,
+        "recorded_launches": sampling[0].get("recorded_launches") if sampling else None,
         "kernels": details,
     }
 
@@ -330,7 +334,9 @@ def tables_text(measurements, analysis, rows):
         lines.append(
             f"budget: {means['inside']} means inside, {means['outside']} outside, {means['without_interval']} without an "
             f"interval, {means['unseen']} kernels unseen; collected "
-            f"{number_text(means['collected_share'])} of the time in {means['windows']} windows"
+            f"{number_text(means['collected_share'])} of the time in {means['windows']} windows; counts of "
+            f"{means['counts_inside']} kernels inside; {means['recorded_launches']} of "
+            f"{means['collected_launches']} launches in these windows have a record"
         )
     for configuration, messages in measurements.failures.items():
         reason = messages[-1].strip().splitlines()[-1]
