@@ -425,23 +425,32 @@ void Counters::leave_launch(const DriverCallData &call) {
 void Counters::on_callback(void *user, uint32_t domain, uint32_t point, const void *data) {
   auto *const self = static_cast<Counters *>(user);
   if (data == nullptr) return;
+  try {
+    self->take_callback(domain, point, data);
+  } catch (const std::exception &) {
+    // No exception may reach the library that calls; what was being counted is lost.
+    services().capture->lose(self->session_, 0, SONDE_LOSS_MEMORY_CAP, self->names_.size(), 0);
+  }
+}
+
+void Counters::take_callback(uint32_t domain, uint32_t point, const void *data) {
   if (domain == kDomainDriver) {
     const auto &call = *static_cast<const DriverCallData *>(data);
     if (call.site == kCallLeaves) {
-      if (launching) self->leave_launch(call);
+      if (launching) leave_launch(call);
       return;
     }
     // In a forked child, and after a stop, nobody counts.
-    if (active.load(std::memory_order_acquire) == self && getpid() == self->process_ && !launching) {
-      self->enter_launch(call);
+    if (active.load(std::memory_order_acquire) == this && getpid() == process_ && !launching) {
+      enter_launch(call);
     }
     return;
   }
   if (domain != kDomainResource || point != kResourceContextDestroyStarting) return;
-  if (active.load(std::memory_order_acquire) != self || getpid() != self->process_) return;
+  if (active.load(std::memory_order_acquire) != this || getpid() != process_) return;
   const Inside inside;
-  std::lock_guard<std::mutex> hold(self->launch_mutex_);
-  self->end_context(static_cast<const ResourceData *>(data)->context);
+  std::lock_guard<std::mutex> hold(launch_mutex_);
+  end_context(static_cast<const ResourceData *>(data)->context);
 }
 
 }  // namespace sonde::cuda

@@ -84,6 +84,7 @@ class Counters {
 
   void begin();
   void end();
+  void take_callback(uint32_t domain, uint32_t point, const void *data);
   static void on_callback(void *user, uint32_t domain, uint32_t point, const void *data);
 
   std::string configure(Context &context, void *handle);

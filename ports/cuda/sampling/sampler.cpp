@@ -486,6 +486,13 @@ void Sampler::drain_all() {
   }
 }
 
+void Sampler::disable_all() {
+  for (const auto &context : all_contexts()) {
+    std::lock_guard<std::mutex> hold(context->mutex);
+    disable(*context);
+  }
+}
+
 // On the program's thread at the begin of a launch: CUPTI does not return from beginning a range while a context is
 // being made, and a range must be read between its end and the begin of the next.
 void Sampler::switch_range(Context &context) {
@@ -565,25 +572,43 @@ void Sampler::on_callback(void *user, uint32_t domain, uint32_t point, const voi
   // In a forked child the subscription is inherited, the sampler is not.
   if (self != current.load(std::memory_order_acquire) || data == nullptr || !self->running_) return;
   const Inside inside;
-  if (domain == kDomainDriver) return self->on_launch(*static_cast<const DriverCallData *>(data));
+  try {
+    self->take_callback(domain, point, data);
+  } catch (const std::exception &error) {
+    self->failed(error);  // no exception may reach the library that calls
+  }
+}
+
+void Sampler::take_callback(uint32_t domain, uint32_t point, const void *data) {
+  if (domain == kDomainDriver) return on_launch(*static_cast<const DriverCallData *>(data));
   if (domain != kDomainResource) return;
   const auto &resource = *static_cast<const ResourceData *>(data);
   switch (point) {
     case kResourceContextCreated:
-      self->add_context(resource.context);
+      add_context(resource.context);
       break;
     case kResourceContextDestroyStarting:
-      self->end_context(resource.context);
+      end_context(resource.context);
       break;
     case kResourceModuleLoaded:
     case kResourceModuleUnloadStarting:
       if (resource.descriptor != nullptr) {
-        self->on_module(resource.context, *static_cast<const ModuleData *>(resource.descriptor),
-                        point == kResourceModuleLoaded);
+        on_module(resource.context, *static_cast<const ModuleData *>(resource.descriptor),
+                  point == kResourceModuleLoaded);
       }
       break;
     default:
       break;
+  }
+}
+
+void Sampler::failed(const std::exception &error) {
+  try {
+    note_all(kError, std::string("PC samples are lost: ") + error.what());
+    std::lock_guard<std::mutex> hold(queue_mutex_);
+    ++dropped_windows_;
+  } catch (const std::exception &) {
+    // Out of memory twice: nothing can be said.
   }
 }
 
@@ -620,16 +645,17 @@ void Sampler::work() {
     const uint64_t ticket = requested_;
     const bool stop = stopping_;
     lock.unlock();
-    if (stop) {
-      for (const auto &context : all_contexts()) {
-        std::lock_guard<std::mutex> hold(context->mutex);
-        disable(*context);
-      }
-    } else if (settings_.mode == SamplingMode::kContinuous) {
-      drain_all();
-    }  // in the other modes the program's thread reads, never while a kernel or range runs
+    try {
+      if (stop) {
+        disable_all();
+      } else if (settings_.mode == SamplingMode::kContinuous) {
+        drain_all();
+      }  // in the other modes the program's thread reads, never while a kernel or range runs
+      deliver();
+    } catch (const std::exception &error) {
+      failed(error);
+    }
     next_drain = Clock::now() + drain_period;
-    deliver();
     lock.lock();
     finished_ = ticket;
     if (stop) break;

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -138,6 +139,9 @@ class Sampler {
   void consume(Context &context, const SamplingData &data, bool full);
   std::vector<std::shared_ptr<Context>> all_contexts();
   void drain_all();
+  void disable_all();
+  void take_callback(uint32_t domain, uint32_t point, const void *data);
+  void failed(const std::exception &error);
   void on_launch(const DriverCallData &call);
   void switch_range(Context &context);
   void deliver();
