@@ -9,6 +9,7 @@ from .frames import frame
 
 _BEGINS = {"operator_begin": "operator", "scope_push": "scope", "range_start": "range"}
 _ENDS = {"operator_end": "operator", "scope_pop": "scope", "range_end": "range"}
+_HOST = 2**32 - 1
 _KINDS = ("operators", "scopes", "marks", "metrics", "tensors", "compilations", "compiled_kernels", "notes")
 
 
@@ -73,7 +74,7 @@ class Events:
 
     @property
     def tensors(self):
-        """Blocks of the framework's allocators: allocator, device, address, bytes, pool, stream, thread, begin_ns,
+        """Blocks of the framework's allocators: allocator, device (None: the host), address, bytes, pool, stream, thread, begin_ns,
         end_ns (None: still alive), operator (index of the one it was allocated in), earlier (it lived before)."""
         by_scope = {operator["scope"]: operator["index"] for operator in self.operators}
         alive, blocks = {}, []
@@ -89,6 +90,8 @@ class Events:
                 continue
             block = {"allocator": record["name"], "begin_ns": record["time_ns"], "end_ns": None}
             block.update((key, record[key]) for key in ("device", "address", "bytes", "pool", "stream", "thread"))
+            if block["device"] == _HOST:
+                block["device"] = None
             block["operator"] = by_scope.get(record["scope"])
             block["earlier"] = "earlier" in (record["flags"] or ())
             alive[key] = block

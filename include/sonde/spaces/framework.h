@@ -93,7 +93,7 @@ typedef struct sonde_framework_tensor_t {
   uint64_t allocated;       // the allocator's total after this event, bytes; 0: unknown
   uint64_t reserved_bytes;  // held from the device after this event; 0: unknown
   uint64_t thread;
-  uint32_t device;
+  uint32_t device;      // the runtime's number, UINT32_MAX: the host
   sonde_string_t name;  // the allocator: "cuda", "cpu"
   uint64_t pool;        // identity of the pool that the block comes from, 0: the common one
   uint64_t stream;      // that it was allocated for, 0: the default one

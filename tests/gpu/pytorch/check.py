@@ -179,6 +179,16 @@ def check_tensors(torch, sonde):
           next(t["stream"] for t in alive if t["address"] == on_stream.data_ptr()))
     del kept, on_stream
 
+    with sonde.capture(torch={"tensors": "both"}) as captured:
+        on_host = torch.empty(11)
+        on_device = torch.empty(22, device="cuda")
+    check("tensors: of both allocators", [["cpu", None, 44], ["cuda", 0, 88]],
+          [[t["allocator"], t["device"], t["bytes"]] for t in captured.tensors if not t["earlier"]])
+    with sonde.capture() as captured:
+        del on_host, on_device
+        on_host = torch.empty(11)
+    check("tensors: CUDA alone unless the host's are asked for", [], [t for t in captured.tensors if not t["earlier"]])
+
     with sonde.capture(torch={"tensors": "cuda"}) as captured:
         pool = torch.cuda.MemPool()
         with torch.cuda.use_mem_pool(pool):

@@ -281,6 +281,14 @@ class Operators(unittest.TestCase):
         self.assertIn("aten::sin", names(captured.operators))
         self.assertNotIn("aten::neg", names(captured.operators))
 
+    def test_workers_of_a_data_loader_work_on(self):
+        data = torch.utils.data.TensorDataset(torch.arange(64.0))
+        with sonde.capture() as captured:
+            loader = torch.utils.data.DataLoader(data, batch_size=8, num_workers=2)
+            total = sum(float(batch.sum()) for batch, in loader)
+        self.assertEqual(total, 64 * 63 / 2)
+        self.assertEqual(len([o for o in captured.operators if o["name"] == "aten::sum" and o["depth"] == 0]), 8)
+
     def test_a_session_of_its_own_can_be_attached(self):
         run = sonde.Run(records=True).start()
         with sonde.torch.attach(modules=False, tensors=False):
@@ -303,6 +311,19 @@ class Operators(unittest.TestCase):
         self.assertEqual([[o[key] for key in keep] for o in replayed.operators],
                          [[o[key] for key in keep] for o in captured.operators])
         self.assertEqual(len(replayed.tensors), len(captured.tensors))
+
+    def test_operators_and_blocks_are_frames_where_pandas_is(self):
+        try:
+            import pandas
+        except ImportError:
+            self.skipTest("pandas is not installed")
+        with sonde.capture(torch={"shapes": True}) as captured:
+            for _ in range(3):
+                torch.ones(4).neg()
+        frame = captured.frame("operators")
+        self.assertIsInstance(frame, pandas.DataFrame)
+        self.assertEqual(frame.groupby("name").size()["aten::neg"], 3)
+        self.assertEqual(captured.frame("tensors")["bytes"].sum(), 3 * 2 * 16)
 
     def test_what_is_too_much_to_keep_is_counted(self):
         with sonde.capture(records_limit=4096) as captured:
@@ -410,7 +431,7 @@ class Tensors(unittest.TestCase):
         self.assertEqual(blocks, [(8000, False), (400, True)])
         for block in captured.tensors:
             self.assertEqual(captured.operators[block["operator"]]["name"], "aten::empty")
-            self.assertEqual((block["allocator"], block["device"]), ("cpu", 0))
+            self.assertEqual((block["allocator"], block["device"]), ("cpu", None))
         self.assertEqual(second.numel(), 100)
 
     def test_the_total_is_what_lives(self):
@@ -447,6 +468,12 @@ class Tensors(unittest.TestCase):
         with sonde.capture(torch={"tensors": False}) as captured:
             torch.empty(1000)
         self.assertEqual(captured.tensors, [])
+        with sonde.capture(torch={"tensors": "cuda"}) as captured:
+            torch.empty(1000)
+        self.assertEqual(captured.tensors, [])
+        if not torch.cuda.is_available():
+            self.assertIn("no data on CUDA tensors because this PyTorch sees no CUDA device",
+                          [note["text"] for note in captured.notes])
         with self.assertRaises(ValueError):
             sonde.capture(torch={"tensors": "gpu"}).__enter__()
         self.assertIsNone(_sonde.current_session())

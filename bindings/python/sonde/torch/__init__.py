@@ -60,7 +60,8 @@ def attach(session=None, *, operators=True, shapes=False, stacks=False, modules=
     shapes     types and shapes of their inputs
     stacks     the Python call path of outermost operators
     modules    calls of torch.nn modules as scopes
-    tensors    blocks of the allocators: True, False, "cuda" or "cpu"; told to sonde.ranges too (CUDA)
+    tensors    blocks of the allocators: True for CUDA's where there is CUDA, else the CPU's; False, "cuda", "cpu", "both";
+               CUDA's are told to sonde.ranges too
     compiles   compilations, graph breaks, recompilations and generated kernels of torch.compile
     native     False: without the compiled part
     """
@@ -70,8 +71,8 @@ def attach(session=None, *, operators=True, shapes=False, stacks=False, modules=
         session = _sonde.current_session()
         if session is None:
             raise _sonde.Error("no session to attach PyTorch to; open a sonde.capture, or use `sonde run`", -3)
-    if tensors not in (True, False, "cuda", "cpu"):
-        raise ValueError(f"tensors is True, False, 'cuda' or 'cpu', not {tensors!r}")
+    if tensors not in (True, False, "cuda", "cpu", "both"):
+        raise ValueError(f"tensors is True, False, 'cuda', 'cpu' or 'both', not {tensors!r}")
     attachment = Attachment(session)
     scopes._is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
     try:
@@ -107,8 +108,10 @@ def _attach_native(attachment, torch, operators, shapes, stacks, tensors, wanted
     options = 0
     if operators:
         options |= _OPERATORS | (_SHAPES if shapes else 0) | (_STACKS if stacks else 0)
-    on_cuda = tensors in (True, "cuda") and _attach_cuda(attachment, torch)
-    on_cpu = tensors in (True, "cpu") and _attach_cpu(attachment)
+    if tensors is True:
+        tensors = "cuda" if torch.cuda.is_available() else "cpu"
+    on_cuda = tensors in ("cuda", "both") and _attach_cuda(attachment, torch)
+    on_cpu = tensors in ("cpu", "both") and _attach_cpu(attachment)
     options |= (_CUDA | _ANNOUNCE if on_cuda else 0) | (_CPU if on_cpu else 0)
     sink = attachment.native.start(_sonde.host_address(), _sonde.session_address(attachment.session), options)
     if sink < 0:
@@ -139,6 +142,7 @@ def _fall_back(attachment, torch, operators, shapes, stacks, tensors, reason):
 def _attach_cuda(attachment, torch):
     try:
         if not torch.cuda.is_available():
+            attachment.note("no data", "no data on CUDA tensors because this PyTorch sees no CUDA device")
             return False
         torch.cuda.init()  # there is nothing to attach to before
     except (AssertionError, RuntimeError) as failure:

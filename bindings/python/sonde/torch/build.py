@@ -1,7 +1,7 @@
 """Builds the native part against the installed PyTorch, once, and loads it.
 
 It is kept in $SONDE_CACHE, or $XDG_CACHE_HOME/sonde, or ~/.cache/sonde, under a name made of everything it depends on:
-its sources, PyTorch's version and its C++ library interface, the compiler and its flags. $CXX names another compiler.
+its sources, Sonde's headers, PyTorch's version and place, and what its headers offer. $CXX names another compiler.
 $SONDE_TORCH_BUILD=0 forbids building; what is in the cache is still used.
 """
 

@@ -162,6 +162,7 @@ void cpu_block(uint32_t type, uint64_t address, uint64_t bytes) {
   block.type = type;
   block.address = address;
   block.bytes = bytes;
+  block.device = UINT32_MAX;
   block.allocator = "cpu";
   block.option = kCpuTensors;
   emit(block, cpu_totals);
