@@ -73,7 +73,7 @@ class Judge {
   }
 
   void sampled() const {
-    uint64_t windows = 0, left = 0, launches = 0, recorded = 0;
+    uint64_t windows = 0, left = 0, launches = 0, recorded = 0, aside = 0;
     int64_t span = 0, collected = 0;
     bool counted = true;
     for (const auto &[id, source] : workload_.sources()) {
@@ -83,20 +83,22 @@ class Judge {
       collected += source.windows.collected_ns();
       launches += source.windows.collected_launches();
       recorded += source.windows.recorded_launches();
+      aside += source.windows.set_aside();
       counted = counted && source.windows.launches_counted();
     }
     // A launch at a window's edge may fall on either side.
     const bool missed = counted && recorded + windows < launches && recorded < launches * 98 / 100;
     Finding result = finding("sampled");
     result.formula("time collected / time of all windows < 1");
-    result.violation(
-        missed ? SONDE_SEVERITY_WARNING : SONDE_SEVERITY_NOTE,
-        "Device work was collected in " + format_share(share(collected, span)) + " of " + format_ns(span) +
-            ", in windows chosen at random to keep a budget. sampled_kernels scales kernels to the whole "
-            "run, with intervals; the other tables show what was collected." +
-            (missed ? " Only " + std::to_string(recorded) + " of the " + std::to_string(launches) +
-                          " launches in collected windows have a record, so counts and totals are too small."
-                    : std::string()));
+    result.violation(missed ? SONDE_SEVERITY_WARNING : SONDE_SEVERITY_NOTE,
+                     "Device work was collected in " + format_share(share(collected, span)) + " of " + format_ns(span) +
+                         ", in windows chosen at random to keep a budget. sampled_kernels scales kernels to the whole "
+                         "run, with intervals; the other tables show what was collected." +
+                         (missed ? " Only " + std::to_string(recorded) + " of the " + std::to_string(launches) +
+                                       " launches in collected windows have a record; " +
+                                       (aside != 0 ? std::to_string(aside) + " windows were set aside for that."
+                                                   : std::string("counts and totals are too small for that."))
+                                 : std::string()));
     result.advice(counted ? "Kernels that ran outside of these windows only are missing."
                           : "Launches were not counted, so totals are scaled by time and come out too small, by at "
                             "most the slow-down within the windows.");
@@ -105,7 +107,8 @@ class Judge {
         .evidence("span", "ns", span)
         .evidence("collected", "ns", collected)
         .evidence("collected_launches", "1", launches)
-        .evidence("recorded_launches", "1", recorded);
+        .evidence("recorded_launches", "1", recorded)
+        .evidence("set_aside", "1", aside);
     publish(std::move(result));
   }
 

@@ -19,7 +19,7 @@ double student_t(double freedom) {
   return value;
 }
 
-double Windows::Stratum::spread() const {
+double Windows::Share::spread() const {
   if (slots <= collected || collected < 2) return 0;
   return slots * (slots - collected) / collected / (collected - 1);
 }
@@ -72,22 +72,57 @@ uint32_t Windows::cluster_at(uint64_t begin) const {
   return static_cast<uint32_t>(after - clusters_.begin() - 1);
 }
 
+bool Windows::is_whole(size_t index) const {
+  constexpr double kWhole = 0.9;
+  Cluster &cluster = clusters_[index];
+  if (cluster.state == Cluster::State::kOpen) {
+    const bool whole = !counted_ || cluster.recorded >= kWhole * cluster.x[0];
+    // While its records still come it may yet become whole.
+    if (index >= last_cluster_) return whole;
+    cluster.state = whole ? Cluster::State::kWhole : Cluster::State::kLacking;
+  }
+  return cluster.state == Cluster::State::kWhole;
+}
+
+Windows::Share Windows::share(uint32_t number, size_t from, bool whole) const {
+  Share result = {strata_[number].slots, strata_[number].collected};
+  for (size_t at = from; whole && at < clusters_.size() && clusters_[at].stratum == number; ++at) {
+    if (!is_whole(at)) result.collected -= 1;
+  }
+  return result;
+}
+
 void Windows::finish() {
   const size_t which = measure();
   all_x_ = counted_ ? static_cast<double>(launches_) : static_cast<double>(length_ns_);
-  weighted_x_ = spread_xx_ = freedom_ = 0;
-  size_t cluster = 0;
-  for (uint32_t i = 0; i < strata_.size(); ++i) {
-    const Stratum &stratum = strata_[i];
-    double x = 0, xx = 0;
-    for (; cluster < clusters_.size() && clusters_[cluster].stratum <= i; ++cluster) {
-      const double one = clusters_[cluster].x[which];
-      x += one;
-      xx += one * one;
+  last_cluster_ = static_cast<uint32_t>(clusters_.size());
+  double x_of[2] = {0, 0};
+  set_aside_ = 0;
+  for (size_t i = 0; i < clusters_.size(); ++i) {
+    set_aside_ += is_whole(i) ? 0 : 1;
+    x_of[0] += clusters_[i].x[which];
+    x_of[1] += is_whole(i) ? clusters_[i].x[which] : 0;
+  }
+  used_ = x_of[1] >= x_of[0] / 2 ? 1 : 0;
+  if (used_ == 0) set_aside_ = 0;
+  for (const bool whole : {false, true}) {
+    Totals totals;
+    size_t cluster = 0;
+    for (uint32_t i = 0; i < strata_.size(); ++i) {
+      const Share part = share(i, cluster, whole);
+      double x = 0, xx = 0;
+      for (; cluster < clusters_.size() && clusters_[cluster].stratum <= i; ++cluster) {
+        if (whole && !is_whole(cluster)) continue;
+        const double one = clusters_[cluster].x[which];
+        x += one;
+        xx += one * one;
+      }
+      if (part.collected <= 0) continue;
+      totals.weighted_x += part.weight() * x;
+      totals.spread_xx += part.spread() * (xx - x * x / part.collected);
+      if (part.spread() > 0) totals.freedom += part.collected - 1;
     }
-    weighted_x_ += stratum.weight() * x;
-    spread_xx_ += stratum.spread() * (xx - x * x / stratum.collected);
-    if (stratum.spread() > 0) freedom_ += stratum.collected - 1;
+    totals_[whole ? 1 : 0] = totals;
   }
 }
 
@@ -99,9 +134,7 @@ void SampledRow::add(const Windows &windows, uint32_t cluster, double ns) {
   }
   y_ += 1;
   t_ += ns;
-  count_ += 1;
-  sum_ += ns;
-  sum_squares_ += ns * ns;
+  squares_ += ns * ns;
 }
 
 void SampledRow::close_cluster(const Windows &windows) {
@@ -111,41 +144,53 @@ void SampledRow::close_cluster(const Windows &windows) {
     close_stratum(windows);
     stratum_ = cluster.stratum;
   }
-  ++clusters_;
-  stratum_y_ += y_;
-  stratum_t_ += t_;
-  stratum_products_.yy += y_ * y_;
-  stratum_products_.tt += t_ * t_;
-  stratum_products_.yt += y_ * t_;
-  for (size_t i = 0; i < 2; ++i) {
-    stratum_products_.yx[i] += y_ * cluster.x[i];
-    stratum_products_.tx[i] += t_ * cluster.x[i];
+  for (const bool whole : {false, true}) {
+    if (whole && !windows.is_whole(cluster_)) continue;
+    Sums &sums = sums_[whole ? 1 : 0];
+    ++sums.clusters;
+    sums.y += y_;
+    sums.t += t_;
+    sums.products.yy += y_ * y_;
+    sums.products.tt += t_ * t_;
+    sums.products.yt += y_ * t_;
+    for (size_t i = 0; i < 2; ++i) {
+      sums.products.yx[i] += y_ * cluster.x[i];
+      sums.products.tx[i] += t_ * cluster.x[i];
+    }
+    sums.count += y_;
+    sums.sum += t_;
+    sums.sum_squares += squares_;
   }
-  y_ = t_ = 0;
+  y_ = t_ = squares_ = 0;
 }
 
 void SampledRow::close_stratum(const Windows &windows) {
   if (stratum_ >= windows.strata_.size()) return;
-  const Windows::Stratum &stratum = windows.strata_[stratum_];
-  weighted_y_ += stratum.weight() * stratum_y_;
-  weighted_t_ += stratum.weight() * stratum_t_;
-  const double spread = stratum.spread();
-  const double m = stratum.collected;
-  double x[2] = {0, 0};  // of all clusters of the stratum, also those without this kernel
-  for (size_t at = windows.first_cluster(stratum_, cluster_);
-       at < windows.clusters_.size() && windows.clusters_[at].stratum == stratum_; ++at) {
-    for (size_t i = 0; i < 2; ++i) x[i] += windows.clusters_[at].x[i];
+  const size_t first = windows.first_cluster(stratum_, cluster_);
+  for (const bool whole : {false, true}) {
+    Sums &sums = sums_[whole ? 1 : 0];
+    const Windows::Share part = windows.share(stratum_, first, whole);
+    if (part.collected > 0) {
+      double x[2] = {0, 0};  // of all its clusters, also those without this kernel
+      for (size_t at = first; at < windows.clusters_.size() && windows.clusters_[at].stratum == stratum_; ++at) {
+        if (whole && !windows.is_whole(at)) continue;
+        for (size_t i = 0; i < 2; ++i) x[i] += windows.clusters_[at].x[i];
+      }
+      sums.weighted_y += part.weight() * sums.y;
+      sums.weighted_t += part.weight() * sums.t;
+      const double spread = part.spread();
+      const double m = part.collected;
+      sums.spread.yy += spread * (sums.products.yy - sums.y * sums.y / m);
+      sums.spread.tt += spread * (sums.products.tt - sums.t * sums.t / m);
+      sums.spread.yt += spread * (sums.products.yt - sums.y * sums.t / m);
+      for (size_t i = 0; i < 2; ++i) {
+        sums.spread.yx[i] += spread * (sums.products.yx[i] - sums.y * x[i] / m);
+        sums.spread.tx[i] += spread * (sums.products.tx[i] - sums.t * x[i] / m);
+      }
+    }
+    sums.y = sums.t = 0;
+    sums.products = {};
   }
-  const Products &products = stratum_products_;
-  spread_.yy += spread * (products.yy - stratum_y_ * stratum_y_ / m);
-  spread_.tt += spread * (products.tt - stratum_t_ * stratum_t_ / m);
-  spread_.yt += spread * (products.yt - stratum_y_ * stratum_t_ / m);
-  for (size_t i = 0; i < 2; ++i) {
-    spread_.yx[i] += spread * (products.yx[i] - stratum_y_ * x[i] / m);
-    spread_.tx[i] += spread * (products.tx[i] - stratum_t_ * x[i] / m);
-  }
-  stratum_y_ = stratum_t_ = 0;
-  stratum_products_ = {};
 }
 
 namespace {
@@ -165,33 +210,38 @@ SampledRow::Result SampledRow::finish(const Windows &windows) {
   cluster_ = Windows::kNoCluster;
 
   Result result;
+  const double seen = sums_[0].count;
+  const Sums &sums = sums_[windows.used_];
+  const Windows::Totals &totals = windows.totals_[windows.used_];
   const size_t which = windows.measure();
-  const double X = windows.weighted_x_;
+  const double X = totals.weighted_x;
   const double expand = X > 0 ? windows.all_x_ / X : 1;
   const auto total = [&](double weighted, double squares, double with_x) {
     const double ratio = X > 0 ? weighted / X : 0;
-    const double variance = squares - 2 * ratio * with_x + ratio * ratio * windows.spread_xx_;
-    return interval(weighted * expand, expand * expand * variance, windows.freedom_);
+    const double variance = squares - 2 * ratio * with_x + ratio * ratio * totals.spread_xx;
+    return interval(weighted * expand, expand * expand * variance, totals.freedom);
   };
-  result.count = total(weighted_y_, spread_.yy, spread_.yx[which]);
-  result.total_ns = total(weighted_t_, spread_.tt, spread_.tx[which]);
+  result.count = total(sums.weighted_y, sums.spread.yy, sums.spread.yx[which]);
+  result.total_ns = total(sums.weighted_t, sums.spread.tt, sums.spread.tx[which]);
   // What was seen did happen.
-  result.count.low = std::max(result.count.low, count_);
-  result.count.high = std::max(result.count.high, count_);
-  result.total_ns.low = std::max(result.total_ns.low, sum_);
-  result.total_ns.high = std::max(result.total_ns.high, sum_);
-  result.scale = count_ > 0 ? result.count.value / count_ : 1;
+  const auto at_least = [](Estimate &estimate, double known) {
+    estimate.low = std::max(estimate.low, known);
+    estimate.high = std::max(estimate.high, known);
+  };
+  at_least(result.count, seen);
+  at_least(result.total_ns, sums_[0].sum);
+  result.scale = seen > 0 ? result.count.value / seen : 1;
 
-  if (clusters_ >= 2 && weighted_y_ > 0) {
-    const double mean = weighted_t_ / weighted_y_;
-    const double between =
-        (spread_.tt - 2 * mean * spread_.yt + mean * mean * spread_.yy) / (weighted_y_ * weighted_y_);
+  if (sums.clusters >= 2 && sums.weighted_y > 0) {
+    const double mean = sums.weighted_t / sums.weighted_y;
+    const double between = (sums.spread.tt - 2 * mean * sums.spread.yt + mean * mean * sums.spread.yy) /
+                           (sums.weighted_y * sums.weighted_y);
     // Few clusters may agree by chance; the spread of single launches is the least there is.
-    const double squares = sum_squares_ - sum_ * sum_ / count_;
-    const double left = std::max(1 - count_ / std::max(result.count.value, count_), 0.0);
-    const double within = squares / (count_ - 1) / count_ * left;
+    const double squares = sums.sum_squares - sums.sum * sums.sum / sums.count;
+    const double left = std::max(1 - sums.count / std::max(result.count.value, sums.count), 0.0);
+    const double within = squares / (sums.count - 1) / sums.count * left;
     result.mean =
-        interval(mean, std::max(between, within), std::min(windows.freedom_, static_cast<double>(clusters_ - 1)));
+        interval(mean, std::max(between, within), std::min(totals.freedom, static_cast<double>(sums.clusters - 1)));
   }
   return result;
 }

@@ -11,6 +11,9 @@
 // 95 % use Student's t. A stratum that the end of the run cut short keeps its n and m: slots that never were hold
 // nothing.
 //
+// A window in which fewer kernels were recorded than 90 % of its launches is taken for one that was not chosen, as long as
+// most launches lie in others: what the vendor's library missed there would pass for work that was not done.
+//
 // Where launches were not counted x is the time of the cluster. A program that collection slows down makes fewer
 // launches in a collected second, so totals then come out too small, by at most the slow-down within the windows.
 #pragma once
@@ -45,10 +48,14 @@ class Windows {
   // queue beyond its window's end still belongs there. kNoCluster before the first.
   uint32_t cluster_at(uint64_t begin) const;
 
-  // A kernel of the launch `correlation` came; the nodes of a graph's launch come with one number.
-  void note_kernel(uint64_t correlation) {
-    recorded_launches_ += correlation != last_correlation_ ? 1 : 0;
+  // A kernel of `cluster` came; the nodes of a graph's launch come with one correlation number.
+  void note_kernel(uint32_t cluster, uint64_t correlation) {
+    const bool is_launch = correlation != last_correlation_;
     last_correlation_ = correlation;
+    last_cluster_ = cluster == kNoCluster ? 0 : cluster;
+    if (!is_launch || last_cluster_ >= clusters_.size()) return;
+    ++recorded_launches_;
+    ++clusters_[last_cluster_].recorded;
   }
 
   // After the last window.
@@ -64,6 +71,8 @@ class Windows {
   // Launches of which a kernel was recorded. Fewer than were collected: the vendor's library missed some, and counts are
   // too small.
   uint64_t recorded_launches() const { return recorded_launches_; }
+  // Windows that were set aside for that.
+  uint64_t set_aside() const { return set_aside_; }
 
  private:
   friend class SampledRow;
@@ -71,31 +80,48 @@ class Windows {
   struct Stratum {
     uint64_t number;
     double slots, collected;
+  };
+  // What m is of a stratum, and what follows from it.
+  struct Share {
+    double slots, collected;
 
-    double weight() const { return slots / collected; }
+    double weight() const { return collected > 0 ? slots / collected : 0; }
     // n (n - m) / m / (m - 1), what a sum of squared deviations is multiplied with; 0 where all slots are collected.
     double spread() const;
   };
   struct Cluster {
     uint64_t begin;  // raw
     uint32_t stratum = 0;
-    double x[2] = {0, 0};  // launches, ns
+    uint32_t recorded = 0;  // launches with a kernel
+    double x[2] = {0, 0};   // launches, ns
+    enum class State : uint8_t { kOpen, kWhole, kLacking } state = State::kOpen;
+  };
+  // Sums over all clusters: with every one, and with those that are whole.
+  struct Totals {
+    double weighted_x = 0, spread_xx = 0, freedom = 0;
   };
 
+  // Decided once, when its records have come.
+  bool is_whole(size_t cluster) const;
+  // With `whole`, clusters that lack launches count as not chosen.
+  Share share(uint32_t stratum, size_t from, bool whole) const;
   uint32_t open_cluster(uint64_t begin);
   // The first cluster of a stratum, looked for from one of its own or later ones.
   size_t first_cluster(uint32_t stratum, size_t from) const;
   size_t measure() const { return counted_ ? 0 : 1; }  // which x
 
   std::vector<Stratum> strata_;
-  std::vector<Cluster> clusters_;  // ascending by begin
+  mutable std::vector<Cluster> clusters_;  // ascending by begin; is_whole keeps what it decides
   bool counted_ = true;
   uint64_t count_ = 0, left_out_ = 0, launches_ = 0, collected_launches_ = 0;
   uint64_t recorded_launches_ = 0, last_correlation_ = 0;
+  uint32_t last_cluster_ = 0;
   int64_t length_ns_ = 0, collected_ns_ = 0;
   // After finish.
-  double weighted_x_ = 0, all_x_ = 0, spread_xx_ = 0;
-  double freedom_ = 0;
+  double all_x_ = 0;
+  Totals totals_[2];  // [1]: whole clusters only
+  size_t used_ = 0;   // which of them
+  uint64_t set_aside_ = 0;
 };
 
 // Sums of one kernel over clusters and strata. Records may come in any order within a cluster; one that comes after
@@ -120,18 +146,22 @@ class SampledRow {
     double yx[2] = {0, 0}, tx[2] = {0, 0};
   };
 
+  struct Sums {
+    double y = 0, t = 0;  // of the stratum under way
+    Products products;    //
+    double weighted_y = 0, weighted_t = 0;
+    Products spread;
+    uint64_t clusters = 0;  // in which it was seen
+    double count = 0, sum = 0, sum_squares = 0;
+  };
+
   void close_cluster(const Windows &windows);
   void close_stratum(const Windows &windows);
 
   uint32_t cluster_ = Windows::kNoCluster;
   uint32_t stratum_ = UINT32_MAX;
-  double y_ = 0, t_ = 0;                  // of the cluster under way
-  double stratum_y_ = 0, stratum_t_ = 0;  // of the stratum under way
-  Products stratum_products_;
-  double weighted_y_ = 0, weighted_t_ = 0;
-  Products spread_;
-  uint64_t clusters_ = 0;  // in which it was seen
-  double count_ = 0, sum_ = 0, sum_squares_ = 0;
+  double y_ = 0, t_ = 0, squares_ = 0;  // of the cluster under way
+  Sums sums_[2];                        // of all clusters, and of whole ones
 };
 
 // Two-sided 95 % point of Student's t, not below the exact one.

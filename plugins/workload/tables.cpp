@@ -240,6 +240,7 @@ class Publisher {
         .u64("collected_launches", "1", "of these, in windows that were collected")
         .u64("recorded_launches", "1",
              "launches of which a kernel was recorded; far fewer than collected: some were missed")
+        .u64("set_aside", "1", "windows left out of the scaled counts, because launches in them have no record")
         .text("scaled_by", "launches; or time, which makes totals too small where collection slows the program down")
         .create();
     for (const auto &[id, source] : workload_.sources()) {
@@ -249,7 +250,8 @@ class Publisher {
       const auto known = [&](uint64_t value) { return counted ? std::optional<uint64_t>(value) : std::nullopt; };
       result.row({source.process, id, windows.count(), windows.left_out(), windows.length_ns(), windows.collected_ns(),
                   share_of(windows.collected_ns(), windows.length_ns()), known(windows.launches()),
-                  known(windows.collected_launches()), windows.recorded_launches(), counted ? "launches" : "time"});
+                  known(windows.collected_launches()), windows.recorded_launches(), windows.set_aside(),
+                  counted ? "launches" : "time"});
     }
   }
 

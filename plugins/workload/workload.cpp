@@ -257,9 +257,9 @@ void Workload::kernel(Source &source, const sonde_device_kernel_t &record, const
   row.durations.add(interval);
   row.from_graphs += record.graph_exec != 0 ? 1 : 0;
   if (source.windows.any()) {
-    source.windows.note_kernel(record.correlation);
-    row.sampled.add(source.windows, source.windows.cluster_at(record.header.time),
-                    static_cast<double>(interval.length_ns()));
+    const uint32_t cluster = source.windows.cluster_at(record.header.time);
+    source.windows.note_kernel(cluster, record.correlation);
+    row.sampled.add(source.windows, cluster, static_cast<double>(interval.length_ns()));
   }
   row.registers = std::max(row.registers, record.registers);
   row.static_shared = std::max(row.static_shared, record.static_shared);

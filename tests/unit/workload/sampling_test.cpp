@@ -53,6 +53,7 @@ TEST(Sampling, ARecordBelongsToTheLastWindowThatBeganBeforeIt) {
 TEST(Sampling, TheCombinedRatioEstimatorMatchesACalculationByHand) {
   Windows windows = four_slots();
   SampledRow row;
+  for (uint64_t i = 0; i < 30; ++i) windows.note_kernel(i < 10 ? 0 : 1, 1 + i);  // of all kernels
   for (int i = 0; i < 4; ++i) row.add(windows, 0, 100);
   for (int i = 0; i < 6; ++i) row.add(windows, 1, 200);
   windows.finish();
@@ -126,7 +127,7 @@ Program simulate(uint64_t seed, uint64_t span, uint32_t slots, bool aligned, Win
   std::mt19937_64 random(seed);
   Program program;
   std::set<uint32_t> chosen;
-  uint64_t stratum = 0, slot_end = 0, begin = 1, launches = 0, step = 0;
+  uint64_t stratum = 0, slot_end = 0, begin = 1, launches = 0, step = 0, correlation = 0;
   uint32_t slot = slots;
   bool on = false;
   uint64_t now = 1;
@@ -162,7 +163,10 @@ Program simulate(uint64_t seed, uint64_t span, uint32_t slots, bool aligned, Win
         program.counts[kernel] += 1;
         program.totals[kernel] += ns;
         ++launches;
-        if (on) rows[kernel].add(windows, windows.cluster_at(now), ns);
+        if (on) {
+          windows.note_kernel(windows.cluster_at(now), ++correlation);
+          rows[kernel].add(windows, windows.cluster_at(now), ns);
+        }
         now += on ? 14'000 : 10'000;
         if (now >= slot_end) leave();
       }
@@ -230,6 +234,31 @@ TEST(Sampling, PausesAtOnePlaceOfTheProgramShiftCountsLittleAndMeansNotAtAll) {
   const Coverage found = coverage(20, true);
   EXPECT_GE(found.means, 0.9);
   EXPECT_LT(found.worst, 0.08);
+}
+
+// Two strata of 4 slots, each slot with 10 launches, all of one kernel; in the first collected slot only 2 were recorded.
+// Without that slot: weights 4 of one and 2 of two clusters, Y = X = 4 x 10 + 2 x 20 = 80, all 80 launches: 80.
+TEST(Sampling, AWindowThatLacksLaunchesCountsAsNotChosen) {
+  Windows windows;
+  SampledRow row;
+  uint64_t at = 1000, correlation = 0;
+  for (uint64_t stratum = 1; stratum <= 2; ++stratum) {
+    for (int slot = 0; slot < 4; ++slot, at += 100) {
+      const bool on = slot < 2;
+      const bool next = slot == 0 || (slot == 3 && stratum == 1);
+      if (on && at == 1000) add(windows, window(900, 1000, false, true, stratum, 4, 2, 0));
+      for (int i = 0; on && i < (at == 1000 ? 2 : 10); ++i) {
+        windows.note_kernel(windows.cluster_at(at), ++correlation);
+        row.add(windows, windows.cluster_at(at), 50);
+      }
+      add(windows, window(at, at + 100, on, next, stratum, 4, 2, 10));
+    }
+  }
+  windows.finish();
+  EXPECT_EQ(windows.set_aside(), 1u);
+  const SampledRow::Result result = row.finish(windows);
+  EXPECT_DOUBLE_EQ(result.count.value, 80);
+  EXPECT_DOUBLE_EQ(result.mean->value, 50);
 }
 
 class SampledReport : public WorkloadTest {};
