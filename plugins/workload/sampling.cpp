@@ -103,7 +103,7 @@ void Windows::finish() {
     x_of[0] += clusters_[i].x[which];
     x_of[1] += is_whole(i) ? clusters_[i].x[which] : 0;
   }
-  used_ = x_of[1] >= x_of[0] / 2 ? 1 : 0;
+  used_ = counted_ && x_of[1] >= x_of[0] / 2 ? 1 : 0;
   if (used_ == 0) set_aside_ = 0;
   for (const bool whole : {false, true}) {
     Totals totals;
