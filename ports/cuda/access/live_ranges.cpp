@@ -160,6 +160,11 @@ const LiveRange *LiveRanges::find(uint64_t address) const {
   return at < ranges_.size() && ranges_[at].begin <= address ? &ranges_[at] : nullptr;
 }
 
+const LiveRange *LiveRanges::after(uint64_t address) const {
+  const size_t at = index_at(address);
+  return at < ranges_.size() ? &ranges_[at] : nullptr;
+}
+
 const LiveRange *LiveRanges::nearest(uint64_t address, int64_t *distance) const {
   const size_t at = index_at(address);
   const LiveRange *const after = at < ranges_.size() ? &ranges_[at] : nullptr;

@@ -50,6 +50,9 @@ class LiveRanges {
   // The range that contains the address, or null.
   const LiveRange *find(uint64_t address) const;
 
+  // The first range that ends after the address, or null.
+  const LiveRange *after(uint64_t address) const;
+
   // The range nearest to an address that none contains, or null; *distance in bytes: negative before its begin, else
   // past its last byte, from 1.
   const LiveRange *nearest(uint64_t address, int64_t *distance) const;

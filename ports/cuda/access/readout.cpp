@@ -96,6 +96,13 @@ void emit_block(const std::vector<Port *> &ports, const uint8_t *block, uint64_t
   }
 }
 
+void lose_block(const std::vector<Port *> &ports) {
+  for (const Port *port : ports) {
+    const bool wants = port->wants_access(SONDE_ACCESS_WARPS) || port->wants_access(SONDE_ACCESS_EVENTS);
+    if (wants) port->lose(SONDE_LOSS_VENDOR, 1, kBlockBytes);
+  }
+}
+
 bool Readout::copy(Space &space, void *to, const void *from, uint64_t bytes) {
   return api_.copy_from_device(to, reinterpret_cast<uint64_t>(from), bytes, space.driver_work_stream()) == 0 &&
          api_.stream_synchronize(space.driver_work_stream()) == 0;
@@ -115,6 +122,7 @@ uint8_t *Readout::staging(Space &space, uint64_t bytes) {
 
 void Readout::read(Watcher &watcher, LaunchEntry &entry, const std::vector<Port *> &ports, bool finished,
                    uint64_t watermark) {
+  if (forget_.exchange(false)) pinned_ = {};
   accesses_ = outside_ = dropped_ = readable_ = 0;
   totals_.clear();
   instructions_.clear();
@@ -124,9 +132,9 @@ void Readout::read(Watcher &watcher, LaunchEntry &entry, const std::vector<Port 
     writers.push_back(std::make_unique<RecordWriter>(port->session(), port->stream(), watermark));
   }
   bool good = true;
-  Context outer = nullptr;
+  const bool pushed = slot != nullptr && finished && api_.push_context(entry.space->context()) == 0;
   if (slot != nullptr && finished) {
-    good = api_.push_context(entry.space->context()) == 0;
+    good = pushed;
     const uint64_t bytes = Slot::kCounterBytes + (slot->state.features & kObjects ? ((slot->counter_bytes() + 255) & ~uint64_t{255}) : 0) +
                            slot->instruction_bytes();
     uint8_t *const image = good ? staging(*entry.space, bytes) : nullptr;
@@ -142,6 +150,8 @@ void Readout::read(Watcher &watcher, LaunchEntry &entry, const std::vector<Port 
           const uint64_t used = std::min<uint64_t>(static_cast<uint32_t>(value), kBlockBytes);
           if (copy(*entry.space, image, entry.space->block_address(block), used)) {
             emit_block(ports, image, used, -1, watermark);
+          } else {
+            lose_block(ports);
           }
           entry.space->free_block(block);
         }
@@ -163,12 +173,20 @@ void Readout::read(Watcher &watcher, LaunchEntry &entry, const std::vector<Port 
     if (ports[i]->wants_access(SONDE_ACCESS_INVALID)) emit_invalid(watcher, entry, *writers[i]);
     if (dropped_ != 0) ports[i]->lose(SONDE_LOSS_VENDOR, dropped_, 0);
   }
+  const auto wanting = [&](uint32_t type) {
+    std::vector<RecordWriter *> out;
+    for (size_t i = 0; i < ports.size(); ++i) {
+      if (ports[i]->stream() != 0 && ports[i]->wants_access(type)) out.push_back(writers[i].get());
+    }
+    return out;
+  };
   if (slot != nullptr && finished && good) {
-    if ((slot->state.features & kPages) != 0) read_pages(entry, writers);
-    if ((slot->state.features & kIntervals) != 0) read_intervals(entry, writers);
+    if ((slot->state.features & kPages) != 0) read_pages(entry, wanting(SONDE_ACCESS_PAGES));
+    if ((slot->state.features & kIntervals) != 0) read_intervals(entry, wanting(SONDE_ACCESS_INTERVALS));
     good = entry.space->clear(*slot);
-    (void)api_.pop_context(&outer);
   }
+  Context outer = nullptr;
+  if (pushed) (void)api_.pop_context(&outer);
   writers.clear();
   // A slot that cannot be trusted any more is not used again.
   if (slot != nullptr && finished && good) entry.space->give_back(slot);
@@ -368,7 +386,8 @@ void Readout::emit_invalid(Watcher &watcher, const LaunchEntry &entry, RecordWri
   }
 }
 
-void Readout::read_pages(LaunchEntry &entry, std::vector<std::unique_ptr<RecordWriter>> &writers) {
+void Readout::read_pages(LaunchEntry &entry, const std::vector<RecordWriter *> &writers) {
+  if (writers.empty()) return;
   Slot &slot = *entry.slot;
   const Table &table = *slot.table;
   uint8_t *const piece = staging(*entry.space, kStagingBytes);
@@ -437,7 +456,8 @@ Readout::Kernels *Readout::kernels(Space &space) {
   return &kernels;
 }
 
-void Readout::read_intervals(LaunchEntry &entry, std::vector<std::unique_ptr<RecordWriter>> &writers) {
+void Readout::read_intervals(LaunchEntry &entry, const std::vector<RecordWriter *> &writers) {
+  if (writers.empty()) return;
   Space &space = *entry.space;
   Slot &slot = *entry.slot;
   const Table &table = *slot.table;

@@ -1,6 +1,7 @@
 // From what a launch left in its State to records of the sessions. On the port's threads.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -13,7 +14,7 @@
 
 namespace sonde::cuda::access {
 
-// Reads one finished launch after the other.
+// Reads one finished launch after the other. Its memory stays with the contexts, so one serves all sessions.
 class Readout {
  public:
   explicit Readout(const SanitizerApi &api) : api_(api) {}
@@ -21,6 +22,9 @@ class Readout {
   // Reads the launch's results and hands them to the ports; clears the slot and gives it back. `finished`: the launch
   // is over, else only what the host can see without the device is read. `watermark`: no later launch began before.
   void read(Watcher &watcher, LaunchEntry &entry, const std::vector<Port *> &ports, bool finished, uint64_t watermark);
+
+  // A context ended, perhaps the one that its memory is of. [any]
+  void forget_memory() { forget_ = true; }
 
   // Text about the last read that people should know, "" when there is none.
   std::string take_trouble() { return std::exchange(trouble_, {}); }
@@ -45,13 +49,14 @@ class Readout {
   void emit_instructions(const LaunchEntry &entry, RecordWriter &writer) const;
   void emit_invalid(Watcher &watcher, const LaunchEntry &entry, RecordWriter &writer) const;
   void read_counters(LaunchEntry &entry, const uint8_t *image);
-  void read_pages(LaunchEntry &entry, std::vector<std::unique_ptr<RecordWriter>> &writers);
-  void read_intervals(LaunchEntry &entry, std::vector<std::unique_ptr<RecordWriter>> &writers);
+  void read_pages(LaunchEntry &entry, const std::vector<RecordWriter *> &writers);
+  void read_intervals(LaunchEntry &entry, const std::vector<RecordWriter *> &writers);
   Kernels *kernels(Space &space);
 
   const SanitizerApi &api_;
   std::map<Space *, Kernels> kernels_;
   Pinned pinned_;
+  std::atomic<bool> forget_{false};
   std::vector<uint64_t> totals_;  // by position and counter
   std::vector<InstructionCounters> instructions_;
   uint64_t accesses_ = 0;
@@ -64,5 +69,8 @@ class Readout {
 // One block of records (or `bytes` of it, head included) into streams of the ports. `number`: of the carrying thread.
 void emit_block(const std::vector<Port *> &ports, const uint8_t *block, uint64_t bytes, int64_t number,
                 uint64_t watermark);
+
+// A block that could not be read is counted as one record, for how many it held is not known.
+void lose_block(const std::vector<Port *> &ports);
 
 }  // namespace sonde::cuda::access

@@ -362,12 +362,16 @@ const Exchange *Space::exchange() {
   return device_exchange_;
 }
 
-bool Space::next_full(uint32_t &block) {
+bool Space::has_full() const {
   if (full_blocks_ == nullptr) return false;
   const uint64_t entry = __atomic_load_n(full_blocks_ + (next_full_ & (exchange_.blocks - 1)), __ATOMIC_ACQUIRE);
-  if (entry >> 32 != ((next_full_ + 1) & UINT32_MAX)) return false;
+  return entry >> 32 == ((next_full_ + 1) & UINT32_MAX);
+}
+
+bool Space::next_full(uint32_t &block) {
+  if (!has_full()) return false;
+  block = static_cast<uint32_t>(__atomic_load_n(full_blocks_ + (next_full_ & (exchange_.blocks - 1)), __ATOMIC_RELAXED));
   ++next_full_;
-  block = static_cast<uint32_t>(entry);
   return true;
 }
 
@@ -378,8 +382,16 @@ void Space::free_block(uint32_t block) {
   __atomic_store_n(&host_words_->free_tail, tail + 1, __ATOMIC_RELEASE);
 }
 
-void Space::stop_stalling() {
-  if (host_words_ != nullptr) __atomic_store_n(&host_words_->stall, 0u, __ATOMIC_RELEASE);
+void Space::stall(bool wait) {
+  if (host_words_ != nullptr) __atomic_store_n(&host_words_->stall, wait ? 1u : 0u, __ATOMIC_RELEASE);
+}
+
+void Space::configure(const SpaceOptions &options) {
+  std::shared_ptr<const Table> old;  // goes when the mutex is free again
+  const std::lock_guard lock(mutex_);
+  if (options.page_bytes != options_.page_bytes) old = std::move(last_table_);
+  options_ = options;
+  stall(options.stall);
 }
 
 }  // namespace sonde::cuda::access

@@ -4,6 +4,7 @@
 // callback to end. The port's threads use the driver on streams of their own, which no launch of the program waits for.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -112,9 +113,25 @@ class Space {
 
   // The number of the next full block, if there is one: called until it says no. One thread at a time per space.
   bool next_full(uint32_t &block);
+  bool has_full() const;  // as next_full
   void free_block(uint32_t block);
   uint8_t *block_address(uint32_t block) const { return exchange_.memory + uint64_t{block} * kBlockBytes; }
-  void stop_stalling();
+  // Whether device code waits for room for records; by the options until the next call. [with next_full's lock]
+  void stall(bool wait);
+
+  // Options of sessions that come; what has been made already stays. [control]
+  void configure(const SpaceOptions &options);
+
+  // The context ends: nothing in it may be used any more. [a callback]
+  void end() { ready_ = false; }
+
+  // Stream and staging memory of a thread that carries records, made by that thread.
+  struct Carrier {
+    Stream stream = nullptr;
+    uint8_t *staging = nullptr;
+  };
+  static constexpr size_t kMostCarriers = 32;
+  Carrier &carrier(size_t number) { return carriers_[number]; }
 
   const SanitizerApi &api() const { return api_; }
   Context context() const { return context_; }
@@ -149,8 +166,8 @@ class Space {
   uint32_t *hints_ = nullptr;
 
   std::mutex mutex_;  // what follows, up to the exchange
+  std::vector<FreeMemory> free_memory_;  // before the tables, whose end comes here
   std::shared_ptr<const Table> last_table_;
-  std::vector<FreeMemory> free_memory_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<Slot *> free_slots_;
   uint64_t slot_bytes_ = 0;
@@ -162,6 +179,7 @@ class Space {
   uint32_t *free_blocks_ = nullptr;
   uint64_t *full_blocks_ = nullptr;
   uint64_t next_full_ = 0;
+  std::array<Carrier, kMostCarriers> carriers_;
   std::mutex free_block_mutex_;
 };
 

@@ -9,6 +9,7 @@
 #include <shared_mutex>
 
 #include <sonde/claim.h>
+#include <sonde/ledger.h>
 #include <sonde/spaces/access.h>
 #include <sonde/spaces/memory.h>
 #include <sonde/spaces/object.h>
@@ -33,6 +34,9 @@ constexpr uint32_t kApiEnter = 0;
 // Driver calls that launch, with what sanitizerEnableCallback calls them: there is the last moment to wait.
 constexpr uint32_t kLaunchCalls[] = {115, 116, 117, 307, 442, 477, 478, 480, 514, 515, 652, 653};
 constexpr auto kLongestWait = std::chrono::seconds(10);
+// Driver calls that may end a context: the last moment to read what ran in it.
+constexpr uint32_t kEndCalls[] = {11, 13, 322, 387, 389, 544, 545};
+constexpr uint64_t kLongestFlush = 2'000'000'000;  // ns
 
 // What runs on threads of the port is not the program's.
 thread_local bool own_thread = false;
@@ -69,6 +73,7 @@ void Watcher::after_fork_in_child() {
   Watcher &self = instance();
   self.active_ = false;
   self.opened_ = false;
+  self.claimed_ = false;
   self.exited_ = true;
 }
 
@@ -80,30 +85,31 @@ void Watcher::tell(uint32_t severity, const std::string &text) const {
 
 bool Watcher::open(Port *port, const WatcherSettings &settings) {
   if (opened_) return true;
+  const auto refuse = [&](const std::string &reason) {
+    port->note(3, "no data on accesses because " + reason);
+    if (claimed_) (void)services().claim->release(kResource, kMode);
+    claimed_ = false;
+    return false;
+  };
   if (services().claim != nullptr && !claimed_) {
-    if (services().claim->take(kResource, kMode, kHolder) != SONDE_OK) {
-      port->note(3, std::string("no data on accesses because ") + services().host->last_error());
-      return false;
-    }
+    if (services().claim->take(kResource, kMode, kHolder) != SONDE_OK) return refuse(services().host->last_error());
     claimed_ = true;
   }
   std::string reason;
-  if (!open_sanitizer(settings.sanitizer, api_, reason)) {
-    port->note(3, "no data on accesses because " + reason);
-    return false;
-  }
+  if (!open_sanitizer(settings.sanitizer, api_, reason)) return refuse(reason);
   settings_ = settings;
   SanitizerResult result = api_.subscribe(&subscriber_, callback, this);
   for (const uint32_t domain : {domain::kResource, domain::kLaunch, domain::kGraphs}) {
     if (result == kSanitizerSuccess) result = api_.enable_domain(1, subscriber_, domain);
   }
   if (result != kSanitizerSuccess) {
-    port->note(3, "no data on accesses because " + api_.explain("the Compute Sanitizer refuses to watch", result));
-    return false;
+    if (subscriber_ != nullptr) (void)api_.unsubscribe(std::exchange(subscriber_, nullptr));
+    return refuse(api_.explain("the Compute Sanitizer refuses to watch", result));
   }
   (void)api_.enable_callback(1, subscriber_, domain::kDriverApi, driver_call::kMemMap);
   (void)api_.enable_callback(1, subscriber_, domain::kDriverApi, driver_call::kMemUnmap);
   for (const uint32_t call : kLaunchCalls) (void)api_.enable_callback(1, subscriber_, domain::kDriverApi, call);
+  for (const uint32_t call : kEndCalls) (void)api_.enable_callback(1, subscriber_, domain::kDriverApi, call);
   static const bool once = [] { return pthread_atfork(nullptr, nullptr, after_fork_in_child) == 0; }();
   (void)once;
   opened_ = true;
@@ -120,6 +126,14 @@ void Watcher::attach(Port *port, const WatcherSettings &settings) {
     ports_.push_back(port);
   }
   if (ports_.size() == 1) {
+    {
+      const std::lock_guard hold(module_mutex_);
+      settings_ = settings;
+      for (auto &[context, space] : spaces_) space->configure(settings.space);
+      unknown_contexts_.clear();
+      (void)discard_records();
+      if (readout_ == nullptr) readout_ = std::make_shared<Readout>(api_);
+    }
     if (services().ranges != nullptr) (void)services().ranges->watch(range_changed, this, nullptr, &range_watch_);
     stopping_ = false;
     give_up_ = false;
@@ -144,12 +158,14 @@ sonde_status Watcher::detach(Port *port) {
   }
   const bool last = ports_.size() == 1;
   if (last) active_ = false;
-  const sonde_status status = flush(2'000'000'000);
+  const sonde_status status = flush(kLongestFlush);
   if (last) {
     {
       const std::lock_guard hold(module_mutex_);
-      for (auto &[context, space] : spaces_) space->stop_stalling();
+      for (auto &[context, space] : spaces_) space->stall(false);
     }
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(status == SONDE_OK ? 1000 : 200);
+    carry_until_ = until.time_since_epoch().count();
     {
       const std::lock_guard hold(queue_mutex_);
       give_up_ = true;
@@ -159,6 +175,12 @@ sonde_status Watcher::detach(Port *port) {
     thread_.join();
     for (std::thread &thread : record_threads_) thread.join();
     record_threads_.clear();
+    {
+      const std::lock_guard hold(module_mutex_);
+      if (const uint64_t blocks = discard_records(); blocks != 0) {
+        port->lose(SONDE_LOSS_DEADLINE, blocks, blocks * kBlockBytes);
+      }
+    }
     if (range_watch_ != 0) (void)services().ranges->unwatch(range_watch_);
     range_watch_ = 0;
     {
@@ -170,11 +192,14 @@ sonde_status Watcher::detach(Port *port) {
     const std::unique_lock hold(ports_mutex_);
     ports_.erase(std::find(ports_.begin(), ports_.end(), port));
   }
+  std::vector<Module> patched;
   {
     const std::lock_guard hold(module_mutex_);
     wish_ = wish();
-    if (last) unpatch_all();
+    if (last) patched = take_patched();
   }
+  // Without the lock, for which callbacks wait that hold up this call.
+  for (Module module : patched) (void)api_.unpatch_module(module);
   port->finish();
   if (status != SONDE_OK) {
     return services().host->set_error(status, "cuda_access: watched kernels did not end within two seconds");
@@ -191,6 +216,7 @@ void Watcher::refresh() {
 Wish Watcher::wish() const {
   Wish out;
   bool first = true;
+  const std::shared_lock hold(ports_mutex_);
   for (const Port *port : ports_) {
     const Wish one = port->wish();
     if (first) {
@@ -216,12 +242,41 @@ sonde_status Watcher::flush(uint64_t nanoseconds) {
   std::unique_lock lock(queue_mutex_);
   const uint64_t last = last_launch_;
   const auto done = [&] {
-    return exited_ || ((queue_.empty() || queue_.front()->ordinal > last) &&
+    return exited_ || (std::all_of(queue_.begin(), queue_.end(),
+                                   [&](const auto &entry) { return entry->ordinal > last; }) &&
                        (being_read_ == nullptr || being_read_->ordinal > last));
   };
   if (nanoseconds == 0) return done() ? SONDE_OK : SONDE_E_TIMEOUT;
   wake_.notify_all();
-  return idle_.wait_for(lock, std::chrono::nanoseconds(nanoseconds), done) ? SONDE_OK : SONDE_E_TIMEOUT;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(nanoseconds);
+  if (!idle_.wait_until(lock, until, done)) return SONDE_E_TIMEOUT;
+  if (exited_) return SONDE_OK;
+  lock.unlock();
+  while (records_pending()) {
+    if (std::chrono::steady_clock::now() >= until) return SONDE_E_TIMEOUT;
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  return SONDE_OK;
+}
+
+bool Watcher::records_pending() {
+  const std::lock_guard hold(module_mutex_);
+  return carrying_ != 0 ||
+         std::any_of(spaces_.begin(), spaces_.end(), [](const auto &entry) { return entry.second->has_full(); });
+}
+
+// Frees the blocks that nobody carried and returns how many; called with the modules' mutex.
+uint64_t Watcher::discard_records() {
+  uint64_t blocks = 0;
+  for (auto &[context, space] : spaces_) {
+    uint32_t block = 0;
+    // A kernel that never ends fills them anew.
+    for (uint64_t i = 0; i < space->options().record_bytes / kBlockBytes && space->next_full(block); ++i) {
+      space->free_block(block);
+      ++blocks;
+    }
+  }
+  return blocks;
 }
 
 uint64_t Watcher::freed_ordinal(uint64_t address) {
@@ -272,9 +327,14 @@ void Watcher::on_resource(uint32_t id, const void *data) {
   switch (id) {
     case resource::kContextCreated: {
       const auto &created = *static_cast<const ResourceContext *>(data);
-      auto space = std::make_unique<Space>(api_, created.context, created.device, settings_.space);
+      WatcherSettings settings;
+      {
+        const std::lock_guard hold(module_mutex_);
+        settings = settings_;
+      }
+      auto space = std::make_unique<Space>(api_, created.context, created.device, settings.space);
       std::string reason;
-      if (!space->prepare(settings_.folder, reason)) {
+      if (!space->prepare(settings.folder, reason)) {
         const std::shared_lock hold(ports_mutex_);
         tell(3, "no data on accesses of device " + std::to_string(created.device) + " because " + reason);
       }
@@ -282,6 +342,9 @@ void Watcher::on_resource(uint32_t id, const void *data) {
       spaces_[created.context] = std::move(space);
       break;
     }
+    case resource::kContextDestroyStarting:
+      context_ends(static_cast<const ResourceContext *>(data)->context);
+      break;
     case resource::kModuleLoaded: {
       const auto &loaded = *static_cast<const ResourceModule *>(data);
       ModuleInfo info;
@@ -352,15 +415,21 @@ void Watcher::on_driver_call(uint32_t id, const ApiCall &call) {
       const auto &unmap = *static_cast<const MemUnmapParameters *>(call.parameters);
       for (uint64_t at = unmap.address; at < unmap.address + unmap.bytes;) {
         uint64_t begin = 0;
+        uint64_t end = 0;
         {
           const std::lock_guard hold(live_mutex_);
-          const LiveRange *range = live_.find(at);
-          if (range != nullptr) begin = range->begin;
-          at = range != nullptr ? range->end : unmap.address + unmap.bytes;
+          const LiveRange *const range = live_.after(at);
+          if (range == nullptr || range->begin >= unmap.address + unmap.bytes) break;
+          begin = range->begin;
+          end = range->end;
         }
-        if (begin != 0) freed(begin, nullptr, false, false);
+        at = std::max(end, freed(begin, nullptr, false, false));
       }
     }
+    return;
+  }
+  if (std::find(std::begin(kEndCalls), std::end(kEndCalls), id) != std::end(kEndCalls)) {
+    if (call.site == kApiEnter && active_) (void)flush(kLongestFlush);
     return;
   }
   if (call.site == kApiEnter && active_) wait_for_room(call.context);
@@ -391,13 +460,42 @@ void Watcher::allocated(uint64_t address, uint64_t bytes, const ResourceMemory *
   }
 }
 
-void Watcher::freed(uint64_t address, const ResourceMemory *memory, bool pinned, bool ordered) {
+// Its memory goes; the Space stays for those who hold it, and is used no more.
+void Watcher::context_ends(Context context) {
+  std::unique_ptr<Space> space;
+  {
+    const std::lock_guard hold(module_mutex_);
+    const auto found = spaces_.find(context);
+    if (found == spaces_.end()) return;
+    space = std::move(found->second);
+    spaces_.erase(found);
+    space->end();
+    std::erase_if(abandoned_, [&](const Abandoned &launch) { return launch.space == space.get(); });
+    if (readout_ != nullptr) readout_->forget_memory();
+  }
+  {
+    const std::lock_guard hold(queue_mutex_);
+    for (auto &entry : queue_) {
+      if (entry->space != space.get()) continue;
+      entry->slot = nullptr;
+      entry->flags |= SONDE_LAUNCH_UNFINISHED;
+    }
+  }
+  const std::lock_guard hold(module_mutex_);
+  ended_spaces_.push_back(std::move(space));
+}
+
+uint64_t Watcher::freed(uint64_t address, const ResourceMemory *memory, bool pinned, bool ordered) {
   uint64_t bytes = memory != nullptr ? memory->bytes : 0;
+  uint64_t end = 0;
   {
     const std::lock_guard hold(live_mutex_);
-    if (const auto range = live_.release(address)) bytes = range->end - range->begin;
+    if (const auto range = live_.release(address)) {
+      bytes = range->end - range->begin;
+      end = range->end;
+    }
   }
-  if (!active_) return;
+  if (!active_) return end;
   sonde_memory_free_t record = {};
   SONDE_RECORD_INIT(&record, SONDE_SPACE_MEMORY, SONDE_MEMORY_FREE, sonde_stamp());
   record.address = address;
@@ -413,6 +511,7 @@ void Watcher::freed(uint64_t address, const ResourceMemory *memory, bool pinned,
   for (const Port *port : ports_) {
     if (port->wants(SONDE_SPACE_MEMORY, SONDE_MEMORY_FREE)) emit(*port, record);
   }
+  return end;
 }
 
 // ---- callbacks: patching ---------------------------------------------------------------------------------------------
@@ -452,7 +551,13 @@ std::string Watcher::patch_key() const {
 bool Watcher::patch(Module module, ModuleInfo &info, const std::string &key) {
   if (info.patched == key || info.refused) return info.patched == key && !key.empty();
   SanitizerResult result = kSanitizerSuccess;
-  if (!info.patched.empty()) result = api_.unpatch_module(module);
+  if (!info.patched.empty()) {
+    // Waits for the module's kernels, which must not wait for room meanwhile: who makes it waits for this callback.
+    const auto space = spaces_.find(info.context);
+    if (space != spaces_.end()) space->second->stall(false);
+    result = api_.unpatch_module(module);
+    if (space != spaces_.end()) space->second->stall(settings_.space.stall);
+  }
   info.patched.clear();
   if (key.empty() || result != kSanitizerSuccess) return false;
   const auto add = [&](uint32_t instruction, const char *function) {
@@ -496,11 +601,19 @@ bool Watcher::patch(Module module, ModuleInfo &info, const std::string &key) {
   return true;
 }
 
-void Watcher::unpatch_all() {
+// The patched modules of which no kernel runs: unpatching waits for those. Called with the modules' mutex.
+std::vector<Module> Watcher::take_patched() {
+  std::erase_if(abandoned_, [](const Abandoned &launch) { return launch.slot->over(); });
+  std::vector<Module> out;
   for (auto &[module, info] : modules_) {
-    if (!info.patched.empty()) (void)api_.unpatch_module(module);
+    const bool runs = std::any_of(abandoned_.begin(), abandoned_.end(), [&](const Abandoned &launch) {
+      return launch.module == reinterpret_cast<uint64_t>(module);
+    });
+    if (info.patched.empty() || runs) continue;
+    out.push_back(module);
     info.patched.clear();
   }
+  return out;
 }
 
 Space *Watcher::space_of(Context context) {
@@ -536,8 +649,9 @@ void Watcher::wait_for_room(Context context) {
     space = space_of(context);
     features = wish_.features;
     if (space == nullptr || features == 0 || wish_.floor || wish_.kernel_period > 1) return;
+    if (!settings_.space.stall) return;
   }
-  if (!settings_.space.stall || space->has_room(features)) return;
+  if (space->has_room(features)) return;
   std::unique_lock lock(queue_mutex_);
   wake_.notify_all();
   idle_.wait_for(lock, kLongestWait, [&] { return exited_ || space->has_room(features); });
@@ -546,7 +660,6 @@ void Watcher::wait_for_room(Context context) {
 void Watcher::on_launch_begin(const Launch &launch, uint64_t graph_node, uint64_t graph_exec) {
   if (!active_) return;
   auto entry = std::make_unique<LaunchEntry>();
-  entry->stamp = sonde_stamp();
   entry->stream = reinterpret_cast<uint64_t>(graph_node != 0 ? launch.api_stream : launch.stream);
   entry->handle = graph_node != 0 ? launch.api_stream_handle : launch.stream_handle;
   entry->graph_node = graph_node;
@@ -558,6 +671,8 @@ void Watcher::on_launch_begin(const Launch &launch, uint64_t graph_node, uint64_
   {
     const std::lock_guard hold(queue_mutex_);
     entry->ordinal = ++last_launch_;
+    entry->stamp = sonde_stamp();
+    begun_.emplace(entry->ordinal, entry->stamp);
   }
   const std::lock_guard hold(module_mutex_);
   FunctionInfo &function = function_of(launch);
@@ -578,7 +693,7 @@ void Watcher::on_launch_begin(const Launch &launch, uint64_t graph_node, uint64_
     const bool wanted = !filtered && chosen && space != nullptr;
     patched = patch(launch.module, module->second, wanted || !toggles ? key : "");
   }
-  if (!spaces_.contains(launch.context)) {
+  if (!spaces_.contains(launch.context) && unknown_contexts_.insert(launch.context).second) {
     const std::shared_lock ports(ports_mutex_);
     tell(3, "no data on the accesses of a context because it was made before the port started");
   }
@@ -673,7 +788,6 @@ void Watcher::on_graph(uint32_t id, const void *data) {
 void Watcher::work() {
   own_thread = true;
   services().capture->enter();
-  Readout readout(api_);
   uint32_t patience = 0;
   for (;;) {
     std::unique_ptr<LaunchEntry> entry;
@@ -681,13 +795,14 @@ void Watcher::work() {
     uint64_t watermark = 0;
     {
       std::unique_lock lock(queue_mutex_);
-      const auto ready = [&] {
-        return !queue_.empty() && (queue_.front()->slot == nullptr || queue_.front()->slot->over());
-      };
-      if (!ready()) {
+      // A launch that runs does not hold up those that have ended after it.
+      auto next = std::find_if(queue_.begin(), queue_.end(),
+                               [](const auto &waiting) { return waiting->slot == nullptr || waiting->slot->over(); });
+      if (next == queue_.end()) {
         if (stopping_ && (queue_.empty() || give_up_)) {
           if (queue_.empty()) break;
           finished = false;
+          next = queue_.begin();
         } else if (queue_.empty()) {
           wake_.wait_for(lock, std::chrono::milliseconds(100));
           patience = 0;
@@ -701,21 +816,26 @@ void Watcher::work() {
         }
       }
       patience = 0;
-      watermark = queue_.front()->stamp;
-      being_read_ = std::move(queue_.front());
-      queue_.pop_front();
-      entry.swap(being_read_);
+      // Ordinals and stamps have one order, so the first that is not read is the earliest.
+      watermark = begun_.empty() ? 0 : begun_.begin()->second;
+      entry = std::move(*next);
+      queue_.erase(next);
       being_read_ = std::make_unique<LaunchEntry>();
       being_read_->ordinal = entry->ordinal;
     }
     {
       const std::shared_lock hold(ports_mutex_);
-      readout.read(*this, *entry, ports_, finished, watermark);
-      if (const std::string trouble = readout.take_trouble(); !trouble.empty()) tell(2, trouble);
+      readout_->read(*this, *entry, ports_, finished, watermark);
+      if (const std::string trouble = readout_->take_trouble(); !trouble.empty()) tell(2, trouble);
+    }
+    if (!finished && entry->slot != nullptr) {
+      const std::lock_guard hold(module_mutex_);
+      abandoned_.push_back({entry->slot, entry->space, entry->function.module});
     }
     {
       const std::lock_guard hold(queue_mutex_);
       being_read_.reset();
+      begun_.erase(entry->ordinal);
     }
     idle_.notify_all();
   }
@@ -730,9 +850,12 @@ void Watcher::work() {
 void Watcher::carry_records(size_t number) {
   own_thread = true;
   services().capture->enter();
-  std::map<Space *, std::pair<Stream, uint8_t *>> own;  // stream and staging of each context
   uint32_t patience = 0;
-  while (!stopping_) {
+  // After the end until there is nothing left, or no time.
+  const auto late = [&] {
+    return stopping_ && std::chrono::steady_clock::now().time_since_epoch().count() >= carry_until_;
+  };
+  while (!late()) {
     Space *space = nullptr;
     uint32_t block = 0;
     bool found = false;
@@ -742,34 +865,43 @@ void Watcher::carry_records(size_t number) {
         if (!candidate->ready() || !candidate->next_full(block)) continue;
         space = candidate.get();
         found = true;
+        ++carrying_;
         break;
       }
     }
+    if (!found && stopping_) break;
     if (!found) {
       std::this_thread::sleep_for(std::chrono::microseconds(std::min(20u << std::min(patience++, 6u), 1000u)));
       continue;
     }
     patience = 0;
     Context outer = nullptr;
-    if (api_.push_context(space->context()) != 0) continue;
-    auto &[stream, staging] = own[space];
-    if (stream == nullptr) {
+    const bool pushed = api_.push_context(space->context()) == 0;
+    auto &[stream, staging] = space->carrier(number);
+    if (pushed && stream == nullptr) {
       void *memory = nullptr;
       (void)api_.stream_create(&stream, 1, -5);
       (void)api_.allocate_host(space->context(), &memory, kBlockBytes);
       staging = static_cast<uint8_t *>(memory);
     }
-    const bool good = staging != nullptr &&
+    const bool good = pushed && staging != nullptr &&
                       api_.copy_from_device(staging, reinterpret_cast<uint64_t>(space->block_address(block)),
                                             kBlockBytes, stream) == 0 &&
                       api_.stream_synchronize(stream) == 0;
-    (void)api_.pop_context(&outer);
+    if (pushed) (void)api_.pop_context(&outer);
     space->free_block(block);
-    if (!good) continue;
-    BlockHead head;
-    std::memcpy(&head, staging, sizeof(head));
-    const std::shared_lock hold(ports_mutex_);
-    emit_block(ports_, staging, std::min<uint64_t>(head.used, kBlockBytes), static_cast<int64_t>(number), 0);
+    {
+      const std::shared_lock hold(ports_mutex_);
+      if (good) {
+        BlockHead head;
+        std::memcpy(&head, staging, sizeof(head));
+        emit_block(ports_, staging, std::min<uint64_t>(head.used, kBlockBytes), static_cast<int64_t>(number), 0);
+      } else {
+        lose_block(ports_);
+      }
+    }
+    const std::lock_guard hold(module_mutex_);
+    --carrying_;
   }
   services().capture->leave();
 }

@@ -26,6 +26,7 @@
 namespace sonde::cuda::access {
 
 class Port;
+class Readout;
 
 struct WatcherSettings {
   std::string sanitizer;  // file or folder of the library, "" to search
@@ -123,18 +124,22 @@ class Watcher {
   void wait_for_room(Context context);
   void on_graph(uint32_t id, const void *data);
   void allocated(uint64_t address, uint64_t bytes, const ResourceMemory *memory, bool pinned, bool ordered);
-  void freed(uint64_t address, const ResourceMemory *memory, bool pinned, bool ordered);
+  // Returns the end of the range, 0 when none was known.
+  uint64_t freed(uint64_t address, const ResourceMemory *memory, bool pinned, bool ordered);
+  void context_ends(Context context);
   static void range_changed(void *user, const sonde_range_t *range, uint32_t live);
 
   Space *space_of(Context context);
   FunctionInfo &function_of(const Launch &launch);
   std::string patch_key() const;
   bool patch(Module module, ModuleInfo &info, const std::string &key);
-  void unpatch_all();
+  std::vector<Module> take_patched();
 
   void work();
   bool drain();
   void carry_records(size_t number);
+  bool records_pending();
+  uint64_t discard_records();
 
   std::mutex control_mutex_;
   mutable std::shared_mutex ports_mutex_;
@@ -156,6 +161,15 @@ class Watcher {
   std::unordered_map<Module, ModuleInfo> modules_;
   std::unordered_map<Function, FunctionInfo> functions_;
   std::map<Context, std::unique_ptr<Space>> spaces_;
+  std::vector<std::unique_ptr<Space>> ended_spaces_;  // launches may still refer to them
+  std::unordered_set<Context> unknown_contexts_;      // that were noted
+  struct Abandoned {
+    const Slot *slot;
+    const Space *space;
+    uint64_t module;
+  };
+  std::vector<Abandoned> abandoned_;  // launches that had not ended when their session did
+  uint32_t carrying_ = 0;             // threads that carry a block of records now
   std::unordered_map<GraphExec, uint32_t> graph_numbers_;
   uint32_t last_graph_ = 0;
 
@@ -164,11 +178,14 @@ class Watcher {
   std::condition_variable idle_;  // something was read
   std::deque<std::unique_ptr<LaunchEntry>> queue_;
   std::unique_ptr<LaunchEntry> being_read_;
+  std::map<uint64_t, uint64_t> begun_;  // stamps of launches that are not read yet, by ordinal
   uint64_t last_launch_ = 0;
   uint64_t last_sequence_ = 0;
   std::atomic<bool> stopping_{false};
   bool give_up_ = false;  // do not wait for launches any more
   bool exited_ = true;
+  std::atomic<int64_t> carry_until_{0};  // steady clock; after `stopping_`
+  std::shared_ptr<Readout> readout_;
   std::thread thread_;
   std::vector<std::thread> record_threads_;
 };
