@@ -146,6 +146,19 @@ class Capture(unittest.TestCase):
         self.assertEqual([m["name"] for m in captured.marks], ["here"])
         self.assertIsNone(captured.session)
 
+    def test_an_operator_of_a_writer_that_knows_less_reads_as_such(self):
+        # sonde.operator emits the record as it was before it had links and inputs.
+        with sonde.capture() as captured:
+            with sonde.operator("load"):
+                with sonde.operator("decode", domain="mine"):
+                    pass
+        record = captured.of("sonde.framework", "operator_begin")[0]
+        self.assertEqual([record[key] for key in ("link", "sequence", "call_path", "input_types", "input_shapes")],
+                         ["none", None, None, None, None])
+        self.assertEqual([(o["name"], o["parent"], o["link"], o["sequence"], o["inputs"], o["call_path"], o["module"])
+                          for o in captured.operators],
+                         [("load", None, "none", None, None, None, None), ("decode", 0, "none", None, None, None, None)])
+
     def test_times_are_those_of_the_wall_clock(self):
         before = time.time_ns()
         with sonde.capture() as captured:
