@@ -2,6 +2,7 @@
 #include "fake_device.h"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -131,6 +132,8 @@ class Device final : public FakeDevice {
   }
 
   void destroy_context(Context context) override {
+    constexpr uint32_t kContextDestroy = 322;  // SANITIZER_CBID_DRIVER_cuCtxDestroy_v2
+    enter_call(context, kContextDestroy);
     const std::lock_guard driver(driver_);
     const ResourceContext data = {context, reinterpret_cast<FakeContext *>(context)->device};
     call(domain::kResource, resource::kContextDestroyStarting, &data);
@@ -414,6 +417,8 @@ class Device final : public FakeDevice {
     return kSanitizerSuccess;
   }
 
+  Context current() const { return current_.empty() ? nullptr : current_.back(); }
+
   // ---- the driver ----------------------------------------------------------------------------------------------------
 
   int32_t driver_stream(Stream *out) {
@@ -470,7 +475,10 @@ class Device final : public FakeDevice {
     const std::lock_guard driver(driver_);
     StreamQueue *const queue = known(reinterpret_cast<StreamHandle>(stream));
     if (queue == nullptr) return kDriverFailed;
-    queue->add([=] { std::memcpy(to, reinterpret_cast<const void *>(from), bytes); });
+    queue->add([=, this] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(settings.copy_delay.load()));
+      std::memcpy(to, reinterpret_cast<const void *>(from), bytes);
+    });
     return 0;
   }
 
@@ -593,8 +601,6 @@ class Device final : public FakeDevice {
     return nullptr;
   }
 
-  Context current() const { return current_.empty() ? nullptr : current_.back(); }
-
   void forget(uint64_t address, const Block &block) {
     (block.pinned ? counts.host_bytes : counts.device_bytes) -= block.bytes;
     std::free(reinterpret_cast<void *>(address));
@@ -709,6 +715,29 @@ int32_t cuLaunchKernel(Function function, uint32_t grid, uint32_t grid_y, uint32
 int32_t cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, Stream stream) {
   return device().copy_from_device(to, from, bytes, stream);
 }
+int32_t cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, Stream stream) {
+  const SanitizerResult result =
+      device().copy_async(reinterpret_cast<void *>(to), from, bytes, reinterpret_cast<StreamHandle>(stream));
+  return result == kSanitizerSuccess ? 0 : 400;
+}
+int32_t cuMemsetD8Async(uint64_t to, uint8_t value, size_t bytes, Stream stream) {
+  const SanitizerResult result =
+      device().set(reinterpret_cast<void *>(to), value, bytes, reinterpret_cast<StreamHandle>(stream));
+  return result == kSanitizerSuccess ? 0 : 400;
+}
+int32_t cuMemAlloc_v2(uint64_t *out, size_t bytes) {
+  void *memory = nullptr;
+  const SanitizerResult result = device().own_memory(device().current(), &memory, bytes, false);
+  *out = reinterpret_cast<uint64_t>(memory);
+  return result == kSanitizerSuccess ? 0 : 2;
+}
+int32_t cuMemFree_v2(uint64_t address) {
+  return device().free_own(reinterpret_cast<void *>(address)) == kSanitizerSuccess ? 0 : 400;
+}
+int32_t cuMemAllocHost_v2(void **out, size_t bytes) {
+  return device().own_memory(device().current(), out, bytes, true) == kSanitizerSuccess ? 0 : 2;
+}
+int32_t cuMemFreeHost(void *address) { return device().free_own(address) == kSanitizerSuccess ? 0 : 400; }
 int32_t cuStreamSynchronize(Stream stream) { return device().wait(stream); }
 int32_t cuDeviceGetAttribute(int32_t *out, int32_t attribute, int32_t) {
   *out = attribute == 75 ? 9 : 0;

@@ -42,6 +42,7 @@ struct FakeSettings {
   std::atomic<bool> refuse_subscribing{false};
   std::atomic<bool> refuse_patching{false};
   std::atomic<bool> refuse_memory{false};  // device memory
+  std::atomic<int> copy_delay{0};          // of each copy to the host, ms
 };
 
 struct GraphNodeOfTest {
