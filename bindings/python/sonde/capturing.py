@@ -36,7 +36,7 @@ class capture(Events):
     """
 
     def __init__(self, record=None, *, analyses=None, ports=None, configuration=None, torch="auto", records=True,
-                 records_limit=256 << 20, done=None):
+                 records_limit=64 << 20, done=None):
         super().__init__([])
         if configuration is None or isinstance(configuration, dict):
             configuration = {"session": _SESSION, **(configuration or {})}

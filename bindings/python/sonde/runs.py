@@ -67,7 +67,7 @@ class Run:
     """
 
     def __init__(self, configuration=None, analyses=None, ports=None, record=None, records=None,
-                 records_limit=256 << 20):
+                 records_limit=64 << 20):
         tree = dict(configuration) if isinstance(configuration, dict) else configuration
         if tree is None or isinstance(tree, dict):
             tree = tree or {}
@@ -165,7 +165,7 @@ class Capture:
             tree["scripts"] = [{"path": os.fspath(script)} for script in scripts]
         return Run(tree).replay(self.path)
 
-    def events(self, spaces=None, limit=1 << 30):
+    def events(self, spaces=None, limit=256 << 20):
         """What was recorded, as `Events`. `spaces`: {space: [types] or None}; default: what the program said."""
         run = Run(records=spaces or True, records_limit=limit)
         run.replay(self.path)

@@ -534,6 +534,32 @@ print(torch.ones(1).neg())
             out = self.run_python(self.PROGRAM, SONDE_CACHE=folder, SONDE_TORCH_BUILD="0")
         self.assertIn("SONDE_TORCH_BUILD=0", out)
 
+    def test_a_cuda_part_that_does_not_compile_leaves_the_operators(self):
+        import tempfile
+
+        # A PyTorch that says it has CUDA, with headers that no compiler takes.
+        program = """
+import sonde, torch
+from sonde.torch import build
+defines = build._Plan._defines
+def with_broken_cuda(self, with_cuda):
+    found = defines(self, with_cuda)
+    self.cuda = build.pathlib.Path("/nowhere") if with_cuda else None
+    return found + (["SONDE_TORCH_CUDA"] if with_cuda else [])
+build._Plan._defines = with_broken_cuda
+native = build.load()
+print(native.attach_cuda())
+print(native.attach_cpu())
+with sonde.capture() as captured:
+    torch.ones(1).neg()
+print([o["name"] for o in captured.operators if o["depth"] == 0])
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            problem, cpu, operators = self.run_python(program, SONDE_CACHE=folder).splitlines()
+        self.assertTrue(problem.startswith("the native part did not compile"), problem)
+        self.assertEqual(cpu, "")
+        self.assertEqual(operators, "['aten::ones', 'aten::neg']")
+
     def test_the_package_itself_imports_no_torch(self):
         out = self.run_python("import sys, sonde\nwith sonde.capture() as c: pass\nprint('torch' in sys.modules)")
         self.assertEqual(out.strip(), "False")

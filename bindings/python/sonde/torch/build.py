@@ -29,8 +29,9 @@ class Unavailable(Exception):
 class Native:
     """The functions of the native part, see native/sinks.cpp and native/allocators.cpp."""
 
-    def __init__(self, path):
+    def __init__(self, path, cuda_problem=""):
         self.path = path
+        self._cuda_problem = cuda_problem  # why it was built without CUDA, where that was tried
         library = ctypes.CDLL(str(path))
         u64, i64, u32, i32 = ctypes.c_uint64, ctypes.c_int64, ctypes.c_uint32, ctypes.c_int32
         self.start = library.sonde_torch_start
@@ -54,7 +55,7 @@ class Native:
         return text.value.decode("utf-8", "replace").strip().splitlines()[0]
 
     def attach_cuda(self):
-        return self._attached("cuda")
+        return self._cuda_problem or self._attached("cuda")
 
     def attach_cpu(self):
         return self._attached("cpu")
@@ -68,7 +69,7 @@ def load():
             raise Unavailable(_failure)
         if _loaded is None:
             try:
-                _loaded = Native(_library())
+                _loaded = Native(*_library())
             except (Unavailable, OSError, AttributeError) as failure:
                 _failure = str(failure)
                 raise Unavailable(_failure) from failure
@@ -76,14 +77,15 @@ def load():
 
 
 def _library():
+    """Its path, and why it cannot watch CUDA's allocator ("": it can, or there is no CUDA)."""
     plan = _Plan()
-    path = plan.path()
-    if path.exists():
-        return path
-    if os.environ.get("SONDE_TORCH_BUILD") == "0":
-        raise Unavailable("SONDE_TORCH_BUILD=0 forbids building the native part")
-    plan.build(path)
-    return path
+    try:
+        return plan.made(), ""
+    except Unavailable as failure:
+        if not plan.cuda:
+            raise
+        # Operators need nothing of CUDA.
+        return _Plan(with_cuda=False).made(), str(failure)
 
 
 def _cache():
@@ -103,7 +105,7 @@ def _cache():
 class _Plan:
     """What to build from what."""
 
-    def __init__(self):
+    def __init__(self, with_cuda=True):
         import torch
 
         self.root = pathlib.Path(torch.__file__).resolve().parent
@@ -116,9 +118,18 @@ class _Plan:
         if not (self.headers / "sonde" / "sonde.h").exists():
             raise Unavailable(f"Sonde's headers are not in {self.headers}")
         self.torch = torch
-        self.defines = self._defines()
+        self.defines = self._defines(with_cuda)
 
-    def _defines(self):
+    def made(self):
+        """The path of the library, which is built where it is not there yet."""
+        path = self.path()
+        if not path.exists():
+            if os.environ.get("SONDE_TORCH_BUILD") == "0":
+                raise Unavailable("SONDE_TORCH_BUILD=0 forbids building the native part")
+            self.build(path)
+        return path
+
+    def _defines(self, with_cuda):
         defines = ["NDEBUG", f"_GLIBCXX_USE_CXX11_ABI={int(self.torch._C._GLIBCXX_USE_CXX11_ABI)}"]
         allocator = self._text("c10/core/Allocator.h")
         if "allocate(size_t n) const" in allocator:
@@ -127,7 +138,7 @@ class _Plan:
             defines.append("SONDE_TORCH_COPY_DATA")
         self.cuda = None
         tracker = self._text("c10/cuda/CUDACachingAllocator.h")
-        if self.torch.version.cuda and "attachAllocatorTraceTracker" in tracker:
+        if with_cuda and self.torch.version.cuda and "attachAllocatorTraceTracker" in tracker:
             self.cuda = self._cuda_headers()
         if self.cuda:
             defines.append("SONDE_TORCH_CUDA")
