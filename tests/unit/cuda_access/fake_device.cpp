@@ -681,9 +681,9 @@ SanitizerResult sanitizerMemcpyHostToDeviceAsync(void *to, const void *from, siz
   return device().copy_async(to, from, bytes, stream);
 }
 SanitizerResult sanitizerMemcpyDeviceToHost(void *to, const void *from, size_t bytes, StreamHandle stream) {
-  const SanitizerResult result = device().wait(stream);
-  if (result == kSanitizerSuccess) std::memcpy(to, from, bytes);
-  return result;
+  const int32_t status =
+      device().copy_from_device(to, reinterpret_cast<uint64_t>(from), bytes, reinterpret_cast<Stream>(stream));
+  return status == 0 ? device().wait(stream) : status;
 }
 SanitizerResult sanitizerMemset(void *to, int value, size_t bytes, StreamHandle stream) {
   return device().set(to, value, bytes, stream);

@@ -437,7 +437,7 @@ TEST(LaunchesAlone, RecordsWithoutRoomAreDroppedAndCounted) {
     program.run([&](PatchPlayer &player) { write_blocks(player, input, 4 * kAccesses); });
     ASSERT_EQ(capture.stop(), SONDE_OK);
     ASSERT_EQ(capture.launches().size(), 1u);
-    const auto &launch = capture.launches()[0];
+    const auto launch = capture.launches()[0];
     EXPECT_EQ(count_warps(capture, launch.launch) + launch.dropped, 4 * kAccesses);
     EXPECT_GT(launch.dropped, 0u) << "the kernel was not faster than the port";
     EXPECT_EQ(capture.session.lost(SONDE_LOSS_VENDOR), launch.dropped);
@@ -468,7 +468,7 @@ TEST(LaunchesAlone, UnpatchingDoesNotWaitForAKernelThatWaitsForRoom) {
     device().synchronize(program.context);
     ASSERT_EQ(capture.stop(), SONDE_OK);
     ASSERT_EQ(capture.launches().size(), 2u);
-    const auto &first =
+    const auto first =
         capture.launches()[0].flags == SONDE_LAUNCH_SKIPPED ? capture.launches()[1] : capture.launches()[0];
     EXPECT_EQ(count_warps(capture, first.launch) + first.dropped, kAccesses);
   });
