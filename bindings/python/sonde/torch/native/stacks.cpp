@@ -2,7 +2,7 @@
 #include <dlfcn.h>
 
 #include <cstring>
-#include <map>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -89,7 +89,15 @@ std::unordered_map<Object *, Code> &codes() {
   static auto *const all = new std::unordered_map<Object *, Code>;
   return *all;
 }
+constexpr size_t kMostCodes = 1 << 16;  // a program that makes functions without end must not keep them all
+
+std::mutex emitted_mutex;  // taken after Python's lock
 std::unordered_set<uint64_t> emitted[kSinks];
+
+bool is_new(uint32_t sink, uint64_t path) {
+  const std::lock_guard<std::mutex> lock(emitted_mutex);
+  return emitted[sink].insert(path).second;
+}
 
 // Of this package, or of the code that stands in for module calls, which bears the name of PyTorch's file.
 bool belongs_to_package(const std::string &file, const std::string &function) {
@@ -104,6 +112,10 @@ bool belongs_to_package(const std::string &file, const std::string &function) {
 sonde_string_t describe(Object *frame) {
   const Python &py = python();
   Object *const code = py.code(frame);
+  if (codes().size() >= kMostCodes) {
+    for (const auto &[object, unused] : codes()) py.drop(object);
+    codes().clear();
+  }
   const auto found = codes().find(code);
   if (found == codes().end()) {
     Code made;
@@ -153,7 +165,7 @@ uint64_t python_call_path(ThreadState &, uint32_t sink, sonde_writer_t &writer) 
   try {
     std::vector<sonde_string_t> frames;
     path = walk(frames);
-    if (path != 0 && emitted[sink].insert(path).second) {
+    if (path != 0 && is_new(sink, path)) {
       struct {
         sonde_object_call_path_t fixed;
         sonde_string_t frames[kMostFrames];
@@ -174,6 +186,9 @@ uint64_t python_call_path(ThreadState &, uint32_t sink, sonde_writer_t &writer) 
   return path;
 }
 
-void forget_call_paths(uint32_t sink) noexcept { emitted[sink].clear(); }
+void forget_call_paths(uint32_t sink) noexcept {
+  const std::lock_guard<std::mutex> lock(emitted_mutex);
+  emitted[sink].clear();
+}
 
 }  // namespace sonde_torch
