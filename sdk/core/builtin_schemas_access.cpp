@@ -33,7 +33,8 @@ const sonde_field_t kAccessLaunch[] = {
     SONDE_FIELD(sonde_access_launch_t, block_period, SONDE_KIND_UINT, "", ""),
     SONDE_FIELD(sonde_access_launch_t, ranges, SONDE_KIND_UINT, "", ""),
     SONDE_FIELD(sonde_access_launch_t, flags, SONDE_KIND_FLAGS, "",
-                "watched|skipped|incomplete|unpatched|device_graph|ranges_cut|pages_cut|unfinished|state_full"),
+                "watched|skipped|incomplete|unpatched|device_graph|ranges_cut|pages_cut|unfinished|state_full|shared"),
+    SONDE_FIELD(sonde_access_launch_t, counted_in, SONDE_KIND_ID, "", ""),
 };
 
 const sonde_field_t kAccessObject[] = {

@@ -29,6 +29,7 @@
 #define SONDE_LAUNCH_RANGES_CUT 0x20u    // more live ranges than the table takes
 #define SONDE_LAUNCH_PAGES_CUT 0x40u     // no room for the bitmap of some pages: intervals are incomplete
 #define SONDE_LAUNCH_UNFINISHED 0x80u    // the session ended before the kernel did
+#define SONDE_LAUNCH_SHARED 0x200u       // counted together with another launch, see `counted_in`
 #define SONDE_LAUNCH_STATE_FULL 0x100u   // no state was free: not watched
 
 // `time` is the host's stamp of the launch. Follows nothing; its results follow it.
@@ -54,6 +55,8 @@ typedef struct sonde_access_launch_t {
   uint32_t block_period;   // one block of so many was watched
   uint32_t ranges;         // live ranges in the table
   uint32_t flags;          // SONDE_LAUNCH_*
+  uint64_t counted_in;  // the launch whose records hold this one's counts, 0: its own. Nodes of one graph launch that
+                        // run the same function cannot be told apart
 } sonde_access_launch_t;
 
 // What an address range is, for `object_kind`.

@@ -37,8 +37,10 @@ constexpr sonde_option_t kOptions[] = {
     {"record_bytes", "512Mi", "device memory for records on their way", "bytes", "1048576..68719476736",
      SONDE_OPTION_I64, 0},
     {"record_threads", "4", "threads that carry records to the host", "", "1..32", SONDE_OPTION_I64, 0},
-    {"patch", "full", "for measurements: the same instructions patched with a function that does nothing, or with one "
-     "atomic operation a warp access", "", "full|empty|naive", SONDE_OPTION_TEXT, 0},
+    {"patch", "full",
+     "for measurements: the same instructions patched with a function that does nothing, or with one "
+     "atomic operation a warp access",
+     "", "full|empty|naive", SONDE_OPTION_TEXT, 0},
     {"sanitizer", "", "file or folder of libsanitizer-public.so; empty: SONDE_SANITIZER_PATH, then the usual places",
      "", "", SONDE_OPTION_TEXT, 0},
     {"device_code", "", "folder of the port's device code; empty: beside the plugin", "", "", SONDE_OPTION_TEXT, 0},
@@ -63,13 +65,19 @@ uint32_t features_of(const std::string &text, std::string &error) {
   static constexpr struct {
     const char *word;
     uint32_t bits;
-  } kWords[] = {{"objects", kObjects},           {"pages", kPages},   {"intervals", kIntervals},
-                {"instructions", kInstructions}, {"records", kRecords}, {"values", kRecords | kValues},
-                {"check", kCheck},               {"events", kEvents}, {"none", 0}};
+  } kWords[] = {{"objects", kObjects},
+                {"pages", kPages},
+                {"intervals", kIntervals},
+                {"instructions", kInstructions},
+                {"records", kRecords},
+                {"values", kRecords | kValues},
+                {"check", kCheck},
+                {"events", kEvents},
+                {"none", 0}};
   uint32_t out = 0;
   for (const std::string &word : words(text)) {
-    const auto *const found = std::find_if(std::begin(kWords), std::end(kWords),
-                                           [&](const auto &known) { return word == known.word; });
+    const auto *const found =
+        std::find_if(std::begin(kWords), std::end(kWords), [&](const auto &known) { return word == known.word; });
     if (found == std::end(kWords)) {
       error = "cuda_access: option collect: '" + word +
               "' is none of objects, pages, intervals, instructions, records, values, check, events, none";

@@ -104,17 +104,16 @@ void lose_block(const std::vector<Port *> &ports) {
 }
 
 bool Readout::copy(Space &space, void *to, const void *from, uint64_t bytes) {
-  return api_.copy_from_device(to, reinterpret_cast<uint64_t>(from), bytes, space.driver_work_stream()) == 0 &&
-         api_.stream_synchronize(space.driver_work_stream()) == 0;
+  return api_.copy_to_host(to, from, bytes, space.work_handle()) == kSanitizerSuccess;
 }
 
-uint8_t *Readout::staging(Space &space, uint64_t bytes) {
+uint8_t *Readout::staging(uint64_t bytes) {
   if (pinned_.bytes < bytes) {
     void *out = nullptr;
-    if (pinned_.memory != nullptr) api_.free_host(space.context(), pinned_.memory);
+    if (pinned_.memory != nullptr) (void)api_.free_pinned_memory(pinned_.memory);
     pinned_ = {};
     const uint64_t ask = std::max(bytes, kStagingBytes);
-    if (api_.allocate_host(space.context(), &out, ask) != kSanitizerSuccess || out == nullptr) return nullptr;
+    if (api_.pinned_memory(&out, ask) != 0 || out == nullptr) return nullptr;
     pinned_ = {static_cast<uint8_t *>(out), ask};
   }
   return pinned_.memory;
@@ -135,9 +134,10 @@ void Readout::read(Watcher &watcher, LaunchEntry &entry, const std::vector<Port 
   const bool pushed = slot != nullptr && finished && api_.push_context(entry.space->context()) == 0;
   if (slot != nullptr && finished) {
     good = pushed;
-    const uint64_t bytes = Slot::kCounterBytes + (slot->state.features & kObjects ? ((slot->counter_bytes() + 255) & ~uint64_t{255}) : 0) +
+    const uint64_t bytes = Slot::kCounterBytes +
+                           (slot->state.features & kObjects ? ((slot->counter_bytes() + 255) & ~uint64_t{255}) : 0) +
                            slot->instruction_bytes();
-    uint8_t *const image = good ? staging(*entry.space, bytes) : nullptr;
+    uint8_t *const image = good ? staging(bytes) : nullptr;
     good = image != nullptr && copy(*entry.space, image, slot->memory, bytes);
     if (good) {
       read_counters(entry, image);
@@ -262,6 +262,7 @@ void Readout::emit_launch(const LaunchEntry &entry, RecordWriter &writer) const 
   record->block_period = entry.slot != nullptr ? entry.slot->state.block_period : 1;
   record->ranges = entry.slot != nullptr ? static_cast<uint32_t>(entry.slot->table->ranges.size()) : 0;
   record->flags = entry.flags;
+  record->counted_in = entry.counted_in;
 }
 
 void Readout::emit_objects(const LaunchEntry &entry, RecordWriter &writer) const {
@@ -365,8 +366,7 @@ void Readout::emit_invalid(Watcher &watcher, const LaunchEntry &entry, RecordWri
         nearest = &*after;
         record->distance = -static_cast<int64_t>(after->begin - address);
       }
-      if (after != ranges.begin() &&
-          (nearest == nullptr || address - (after - 1)->end < nearest->begin - address)) {
+      if (after != ranges.begin() && (nearest == nullptr || address - (after - 1)->end < nearest->begin - address)) {
         nearest = &*(after - 1);
         record->distance = static_cast<int64_t>(address - nearest->end + 1);
       }
@@ -390,7 +390,7 @@ void Readout::read_pages(LaunchEntry &entry, const std::vector<RecordWriter *> &
   if (writers.empty()) return;
   Slot &slot = *entry.slot;
   const Table &table = *slot.table;
-  uint8_t *const piece = staging(*entry.space, kStagingBytes);
+  uint8_t *const piece = staging(kStagingBytes);
   if (piece == nullptr) return;
   std::vector<uint64_t> pages;
   std::vector<uint64_t> counts;
@@ -471,7 +471,7 @@ void Readout::read_intervals(LaunchEntry &entry, const std::vector<RecordWriter 
   const uint64_t starts_bytes = (entries * sizeof(int64_t) + 255) & ~uint64_t{255};
   const uint64_t bytes = 2 * counts_bytes + first_bytes + places_bytes + starts_bytes + kStagingBytes;
   if (code->scratch_bytes < bytes) {
-    if (code->scratch != nullptr) api_.free(space.context(), code->scratch);
+    if (code->scratch != nullptr) (void)api_.free(space.context(), code->scratch);
     void *out = nullptr;
     code->scratch_bytes = 0;
     if (api_.allocate(space.context(), &out, bytes) != kSanitizerSuccess) {
@@ -500,10 +500,10 @@ void Readout::read_intervals(LaunchEntry &entry, const std::vector<RecordWriter 
       start_of[at++] = static_cast<int64_t>((chunk << kChunkShift) - range.begin);
     }
   }
-  const Stream stream = space.driver_work_stream();
-  const StreamHandle handle = space.work_stream();
-  bool good = api_.copy_to_device(first, first_entries.data(), entries, handle) == kSanitizerSuccess &&
-              api_.copy_to_device(starts, start_of.data(), entries * sizeof(int64_t), handle) == kSanitizerSuccess;
+  const Stream stream = space.work_stream();
+  bool good =
+      api_.copy_to_device(first, first_entries.data(), entries, space.work_handle()) == kSanitizerSuccess &&
+      api_.copy_to_device(starts, start_of.data(), entries * sizeof(int64_t), space.work_handle()) == kSanitizerSuccess;
   const auto grid = static_cast<uint32_t>(entries);
   void *count_arguments[] = {&slot.directory, &first, &slot.chunks, &entries, &counts, &touched};
   good = good && api_.launch(code->count, grid, 2, 1, 256, 1, 1, 0, stream, count_arguments, nullptr) == 0;
@@ -514,7 +514,7 @@ void Readout::read_intervals(LaunchEntry &entry, const std::vector<RecordWriter 
   std::vector<uint32_t> touched_of(both);
   good = good && copy(space, place_of.data(), places, place_of.size() * sizeof(uint64_t)) &&
          copy(space, touched_of.data(), touched, touched_of.size() * sizeof(uint32_t));
-  uint8_t *const piece = staging(space, kStagingBytes);
+  uint8_t *const piece = staging(kStagingBytes);
   if (!good || piece == nullptr) {
     trouble_ = "the intervals of a launch could not be read";
     return;
@@ -557,9 +557,8 @@ void Readout::read_intervals(LaunchEntry &entry, const std::vector<RecordWriter 
         }
         if (values.size() < want) values.push_back(range.end - range.begin);
         for (auto &writer : writers) {
-          auto *const record =
-              new_record<sonde_access_intervals_t>(*writer, SONDE_ACCESS_INTERVALS, entry.stamp,
-                                                   static_cast<uint32_t>(values.size() * sizeof(uint64_t)));
+          auto *const record = new_record<sonde_access_intervals_t>(
+              *writer, SONDE_ACCESS_INTERVALS, entry.stamp, static_cast<uint32_t>(values.size() * sizeof(uint64_t)));
           if (record == nullptr) continue;
           record->launch = entry.ordinal;
           record->address = range.begin;

@@ -43,7 +43,7 @@ class Readout {
   };
 
   bool copy(Space &space, void *to, const void *from, uint64_t bytes);
-  uint8_t *staging(Space &space, uint64_t bytes);
+  uint8_t *staging(uint64_t bytes);
   void emit_launch(const LaunchEntry &entry, RecordWriter &writer) const;
   void emit_objects(const LaunchEntry &entry, RecordWriter &writer) const;
   void emit_instructions(const LaunchEntry &entry, RecordWriter &writer) const;

@@ -97,8 +97,8 @@ const char *resolve_driver(void *library, SanitizerApi &api) {
   need("cuModuleLoadData", api.module_load);
   need("cuModuleGetFunction", api.module_function);
   need("cuLaunchKernel", api.launch);
-  need("cuMemcpyDtoHAsync_v2", api.copy_from_device);
-  need("cuStreamSynchronize", api.stream_synchronize);
+  need("cuMemAllocHost_v2", api.pinned_memory);
+  need("cuMemFreeHost", api.free_pinned_memory);
   need("cuDeviceGetAttribute", api.device_attribute);
   need("cuMemGetInfo_v2", api.memory_info);
   return missing;
@@ -145,8 +145,9 @@ bool open_sanitizer(const std::string &named, SanitizerApi &out, std::string &re
                    : candidate;
     return true;
   }
-  reason = "the Compute Sanitizer's library was not found (it comes with CUDA's toolkit; SONDE_SANITIZER_PATH names it):" +
-           tried;
+  reason =
+      "the Compute Sanitizer's library was not found (it comes with CUDA's toolkit; SONDE_SANITIZER_PATH names it):" +
+      tried;
   return false;
 }
 

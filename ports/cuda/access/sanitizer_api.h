@@ -41,8 +41,8 @@ struct SanitizerApi {
   int32_t (*launch)(Function function, uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, uint32_t block_x,
                     uint32_t block_y, uint32_t block_z, uint32_t shared_bytes, Stream stream, void **arguments,
                     void **extra) = nullptr;
-  int32_t (*copy_from_device)(void *to, uint64_t from, size_t bytes, Stream stream) = nullptr;
-  int32_t (*stream_synchronize)(Stream stream) = nullptr;
+  int32_t (*pinned_memory)(void **out, size_t bytes) = nullptr;
+  int32_t (*free_pinned_memory)(void *address) = nullptr;
   int32_t (*device_attribute)(int32_t *out, int32_t attribute, int32_t device) = nullptr;
   int32_t (*memory_info)(size_t *free_bytes, size_t *total_bytes) = nullptr;
 

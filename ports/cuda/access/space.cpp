@@ -10,8 +10,6 @@ namespace sonde::cuda::access {
 
 namespace {
 
-constexpr uint32_t kNonBlocking = 1;      // CU_STREAM_NON_BLOCKING
-constexpr int32_t kHighestPriority = -5;  // the driver takes the nearest that the device has
 constexpr int32_t kCapabilityMajor = 75;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
 constexpr int32_t kCapabilityMinor = 76;
 // Copies of the counters, so that multiprocessors do not wait for each other's atomic operations: up to 32, as long as
@@ -50,12 +48,17 @@ bool Space::prepare(const std::string &folder, std::string &reason) {
     reason = api_.explain("the patches could not be loaded", result);
     return false;
   }
+  // The context is being made, so it need not be current yet.
+  Context outer = nullptr;
+  int32_t status = api_.push_context(context_);
   for (Stream *stream : {&upload_, &work_}) {
-    if (const int32_t status = api_.stream_create(stream, kNonBlocking, kHighestPriority); status != 0) {
-      reason = "the driver makes no stream (error " + std::to_string(status) + ")";
-      return false;
-    }
+    if (status == 0) status = api_.stream_create(stream, kNonBlocking, kHighestPriority);
   }
+  if (status != 0) {
+    reason = "the driver makes no stream (error " + std::to_string(status) + ")";
+    return false;
+  }
+  (void)api_.pop_context(&outer);
   result = api_.stream_handle(context_, upload_, &upload_handle_);
   if (result == kSanitizerSuccess) result = api_.stream_handle(context_, work_, &work_handle_);
   if (result != kSanitizerSuccess) {
@@ -169,8 +172,7 @@ bool Space::fit(Slot &slot, uint32_t features, const Table &table) {
   state.block_period = 1;
   const uint64_t one_copy = uint64_t{state.copy_stride} * sizeof(uint64_t);
   const bool counts = (features & (kObjects | kInstructions)) != 0;
-  const uint64_t copies =
-      !counts ? 1 : std::bit_floor(std::clamp<uint64_t>(kCopiesBytes / one_copy, 1, kMostCopies));
+  const uint64_t copies = !counts ? 1 : std::bit_floor(std::clamp<uint64_t>(kCopiesBytes / one_copy, 1, kMostCopies));
   state.copy_mask = static_cast<uint32_t>(copies - 1);
   const uint64_t counter_bytes = (features & kObjects) != 0 ? padded(copies * one_copy) : 0;
   const uint64_t instruction_bytes =
@@ -237,8 +239,7 @@ bool Space::fit(Slot &slot, uint32_t features, const Table &table) {
   state.open_blocks = reinterpret_cast<uint64_t *>(slot.memory + Slot::kOpenBlocks);
   state.counters = reinterpret_cast<uint64_t *>(slot.memory + Slot::kCounterBytes);
   if (instruction_bytes != 0) {
-    state.instructions =
-        reinterpret_cast<InstructionCounters *>(slot.memory + Slot::kCounterBytes + counter_bytes);
+    state.instructions = reinterpret_cast<InstructionCounters *>(slot.memory + Slot::kCounterBytes + counter_bytes);
   }
   if ((features & kPages) != 0) {
     state.pages = slot.pages;
@@ -259,26 +260,41 @@ bool Space::fit(Slot &slot, uint32_t features, const Table &table) {
   return true;
 }
 
-bool Space::has_room(uint32_t features) {
+bool Space::promise(uint32_t features) {
   const std::lock_guard lock(mutex_);
   const bool maps = (features & kIntervals) != 0;
-  if (maps ? interval_slots_ < options_.interval_states : slot_bytes_ < options_.state_bytes) return true;
-  return std::any_of(free_slots_.begin(), free_slots_.end(),
-                     [&](const Slot *slot) { return (slot->chunks != nullptr) == maps; });
+  auto room = static_cast<uint64_t>(std::count_if(free_slots_.begin(), free_slots_.end(),
+                                                  [&](const Slot *slot) { return (slot->chunks != nullptr) == maps; }));
+  if (maps) {
+    room += options_.interval_states - std::min(interval_slots_, options_.interval_states);
+  } else if (slot_bytes_ < options_.state_bytes) {
+    // The last promises may go past the limit, by a slot for each thread.
+    room = UINT64_MAX;
+  }
+  if (room <= promised_[maps ? 1 : 0]) return false;
+  ++promised_[maps ? 1 : 0];
+  return true;
 }
 
-Slot *Space::take(uint32_t features, const std::shared_ptr<const Table> &table) {
+void Space::withdraw(uint32_t features) {
+  const std::lock_guard lock(mutex_);
+  uint64_t &promised = promised_[(features & kIntervals) != 0 ? 1 : 0];
+  if (promised != 0) --promised;
+}
+
+Slot *Space::take(uint32_t features, const std::shared_ptr<const Table> &table, bool promised) {
   const std::lock_guard lock(mutex_);
   // One that has the large parts already, where they are needed, else one that has not.
   const bool maps = (features & kIntervals) != 0;
+  if (promised && promised_[maps ? 1 : 0] != 0) --promised_[maps ? 1 : 0];
   auto found = std::find_if(free_slots_.begin(), free_slots_.end(),
                             [&](const Slot *slot) { return (slot->chunks != nullptr) == maps; });
-  if (found == free_slots_.end() && (!maps || interval_slots_ < options_.interval_states)) {
-    if (slot_bytes_ < options_.state_bytes) {
-      slots_.push_back(std::make_unique<Slot>());
-      free_slots_.push_back(slots_.back().get());
-      found = free_slots_.end() - 1;
-    }
+  const bool may_make =
+      maps ? interval_slots_ < options_.interval_states : promised || slot_bytes_ < options_.state_bytes;
+  if (found == free_slots_.end() && may_make) {
+    slots_.push_back(std::make_unique<Slot>());
+    free_slots_.push_back(slots_.back().get());
+    found = free_slots_.end() - 1;
   }
   if (found == free_slots_.end()) return nullptr;
   Slot *const slot = *found;
@@ -370,7 +386,8 @@ bool Space::has_full() const {
 
 bool Space::next_full(uint32_t &block) {
   if (!has_full()) return false;
-  block = static_cast<uint32_t>(__atomic_load_n(full_blocks_ + (next_full_ & (exchange_.blocks - 1)), __ATOMIC_RELAXED));
+  block =
+      static_cast<uint32_t>(__atomic_load_n(full_blocks_ + (next_full_ & (exchange_.blocks - 1)), __ATOMIC_RELAXED));
   ++next_full_;
   return true;
 }

@@ -1,7 +1,8 @@
 // The device memory of the port in one CUDA context: tables of live ranges, states of launches, blocks of records.
 //
-// Everything that runs inside a callback uses the sanitizer's own calls, because the driver's would wait for the
-// callback to end. The port's threads use the driver on streams of their own, which no launch of the program waits for.
+// Device memory comes from the sanitizer, whose calls alone may be made inside a callback: there the driver's would wait
+// for the callback to end. The driver does not know that memory, so its copies refuse it, on any thread; kernels reach
+// it. The port's threads have a stream of their own, which no launch of the program waits for.
 #pragma once
 
 #include <array>
@@ -19,11 +20,14 @@
 
 namespace sonde::cuda::access {
 
+constexpr uint32_t kNonBlocking = 1;      // CU_STREAM_NON_BLOCKING
+constexpr int32_t kHighestPriority = -5;  // the driver takes the nearest that the device has
+
 struct SpaceOptions {
-  uint64_t state_bytes = uint64_t{512} << 20;     // most memory for states without interval maps
-  uint64_t interval_bytes = uint64_t{1} << 30;    // of one state's map of touched bytes
-  uint32_t interval_states = 2;                   // states with such a map
-  uint64_t record_bytes = uint64_t{512} << 20;    // for blocks of records
+  uint64_t state_bytes = uint64_t{512} << 20;   // most memory for states without interval maps
+  uint64_t interval_bytes = uint64_t{1} << 30;  // of one state's map of touched bytes
+  uint32_t interval_states = 2;                 // states with such a map
+  uint64_t record_bytes = uint64_t{512} << 20;  // for blocks of records
   uint64_t page_bytes = 4096;
   bool stall = true;  // device code waits for room for records, else drops
 };
@@ -89,12 +93,14 @@ class Space {
   // [a callback]
   std::shared_ptr<const Table> table(const LiveRanges &ranges, uint32_t features);
 
-  // A slot for a launch with `features` (not 0) over `table`, its State filled in but for the launch itself; null when
-  // none is free and no more may be made. [a callback]
-  Slot *take(uint32_t features, const std::shared_ptr<const Table> &table);
+  // Promises a slot for a launch with `features` to come; false when none is free and no more may be made. [any]
+  bool promise(uint32_t features);
+  // The launch did not come. [any]
+  void withdraw(uint32_t features);
 
-  // Whether `take` would find a slot. [any]
-  bool has_room(uint32_t features);
+  // A slot for a launch with `features` (not 0) over `table`, its State filled in but for the launch itself; null when
+  // none is free and no more may be made. `promised`: it takes up a promise. [a callback]
+  Slot *take(uint32_t features, const std::shared_ptr<const Table> &table, bool promised);
 
   // Gives a slot back. Its counters must have been cleared. [any]
   void give_back(Slot *slot);
@@ -105,7 +111,7 @@ class Space {
   // Makes the slot's flag show when everything before in `stream` is over. [a callback]
   bool mark_end(Slot &slot, StreamHandle stream);
 
-  // Clears what the launch may have written, after it was read; in a callback or on a thread of the port.
+  // Clears what the launch may have written, after it was read. [a thread of the port, in the context]
   bool clear(Slot &slot);
 
   // Blocks of records, made at first use. Null when there is no memory. [a callback]
@@ -127,7 +133,7 @@ class Space {
 
   // Stream and staging memory of a thread that carries records, made by that thread.
   struct Carrier {
-    Stream stream = nullptr;
+    StreamHandle stream = nullptr;
     uint8_t *staging = nullptr;
   };
   static constexpr size_t kMostCarriers = 32;
@@ -136,8 +142,8 @@ class Space {
   const SanitizerApi &api() const { return api_; }
   Context context() const { return context_; }
   int32_t device() const { return device_; }
-  StreamHandle work_stream() const { return work_handle_; }
-  Stream driver_work_stream() const { return work_; }
+  Stream work_stream() const { return work_; }
+  StreamHandle work_handle() const { return work_handle_; }
   const PatchImages &images() const { return images_; }
   const SpaceOptions &options() const { return options_; }
   bool ready() const { return ready_; }
@@ -165,13 +171,14 @@ class Space {
   StreamHandle work_handle_ = nullptr;
   uint32_t *hints_ = nullptr;
 
-  std::mutex mutex_;  // what follows, up to the exchange
+  std::mutex mutex_;                     // what follows, up to the exchange
   std::vector<FreeMemory> free_memory_;  // before the tables, whose end comes here
   std::shared_ptr<const Table> last_table_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<Slot *> free_slots_;
   uint64_t slot_bytes_ = 0;
   uint32_t interval_slots_ = 0;
+  uint64_t promised_[2] = {};  // slots without and with interval maps
 
   Exchange exchange_ = {};
   Exchange *device_exchange_ = nullptr;

@@ -1,12 +1,15 @@
 #include "watcher.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <shared_mutex>
+#include <utility>
 
 #include <sonde/claim.h>
 #include <sonde/ledger.h>
@@ -40,9 +43,27 @@ constexpr uint64_t kLongestFlush = 2'000'000'000;  // ns
 
 // What runs on threads of the port is not the program's.
 thread_local bool own_thread = false;
+// Within a callback: what the port itself does there makes no further ones.
+class Quiet {
+ public:
+  Quiet() : before_(std::exchange(own_thread, true)) {}
+  ~Quiet() { own_thread = before_; }
+  Quiet(const Quiet &) = delete;
+  Quiet &operator=(const Quiet &) = delete;
+
+ private:
+  bool before_;
+};
+
 // Launches of this thread between their begin and end; of a graph: all its kernels until the graph's end.
 thread_local std::vector<std::unique_ptr<LaunchEntry>> open_launches;
 thread_local bool in_graph = false;
+// A slot that waits for this thread's next launch.
+struct Promise {
+  Space *space = nullptr;
+  uint32_t features = 0;
+};
+thread_local Promise promise;
 
 bool contains_any(const std::string &text, const std::vector<std::string> &parts) {
   return std::any_of(parts.begin(), parts.end(),
@@ -57,6 +78,20 @@ uint32_t memory_kind(uint32_t flags, bool pinned) {
   return (flags & kMemoryModule) != 0 ? SONDE_MEMORY_DEVICE_STATIC : SONDE_MEMORY_DEVICE;
 }
 
+// A thread of the port takes none of the program's signals, except those that its own faults raise.
+template <typename Body>
+std::thread quiet_thread(Body &&body) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) sigdelset(&all, fault);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(std::forward<Body>(body));
+  pthread_setname_np(thread.native_handle(), "sonde-access");
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
 template <typename Record>
 void emit(const Port &port, Record &record) {
   (void)services().capture->emit(port.session(), &record.header);
@@ -67,6 +102,14 @@ void emit(const Port &port, Record &record) {
 Watcher &Watcher::instance() {
   static Watcher *const watcher = new Watcher;  // callbacks may come while the process ends
   return *watcher;
+}
+
+// Runs before the driver's own end, being registered after it: the last moment for the device.
+void Watcher::program_ends() {
+  Watcher &self = instance();
+  self.active_ = false;
+  (void)self.flush(kLongestFlush);
+  self.device_gone_ = true;
 }
 
 void Watcher::after_fork_in_child() {
@@ -138,9 +181,9 @@ void Watcher::attach(Port *port, const WatcherSettings &settings) {
     stopping_ = false;
     give_up_ = false;
     exited_ = false;
-    thread_ = std::thread([this] { work(); });
+    thread_ = quiet_thread([this] { work(); });
     for (size_t i = 0; i < settings_.record_threads; ++i) {
-      record_threads_.emplace_back([this, i] { carry_records(i); });
+      record_threads_.push_back(quiet_thread([this, i] { carry_records(i); }));
     }
   }
   {
@@ -192,6 +235,7 @@ sonde_status Watcher::detach(Port *port) {
     const std::unique_lock hold(ports_mutex_);
     ports_.erase(std::find(ports_.begin(), ports_.end(), port));
   }
+  { const std::unique_lock nobody_reads(reading_mutex_); }  // for this port any more
   std::vector<Module> patched;
   {
     const std::lock_guard hold(module_mutex_);
@@ -199,12 +243,19 @@ sonde_status Watcher::detach(Port *port) {
     if (last) patched = take_patched();
   }
   // Without the lock, for which callbacks wait that hold up this call.
-  for (Module module : patched) (void)api_.unpatch_module(module);
+  for (Module module : patched) {
+    if (!device_gone_) (void)api_.unpatch_module(module);
+  }
   port->finish();
   if (status != SONDE_OK) {
     return services().host->set_error(status, "cuda_access: watched kernels did not end within two seconds");
   }
   return SONDE_OK;
+}
+
+std::vector<Port *> Watcher::current_ports() const {
+  const std::shared_lock hold(ports_mutex_);
+  return ports_;
 }
 
 void Watcher::refresh() {
@@ -242,9 +293,9 @@ sonde_status Watcher::flush(uint64_t nanoseconds) {
   std::unique_lock lock(queue_mutex_);
   const uint64_t last = last_launch_;
   const auto done = [&] {
-    return exited_ || (std::all_of(queue_.begin(), queue_.end(),
-                                   [&](const auto &entry) { return entry->ordinal > last; }) &&
-                       (being_read_ == nullptr || being_read_->ordinal > last));
+    return exited_ ||
+           (std::all_of(queue_.begin(), queue_.end(), [&](const auto &entry) { return entry->ordinal > last; }) &&
+            (being_read_ == nullptr || being_read_->ordinal > last));
   };
   if (nanoseconds == 0) return done() ? SONDE_OK : SONDE_E_TIMEOUT;
   wake_.notify_all();
@@ -300,6 +351,7 @@ void Watcher::range_changed(void *user, const sonde_range_t *range, uint32_t liv
 
 void Watcher::callback(void *user, uint32_t domain, uint32_t id, const void *data) {
   if (own_thread) return;
+  const Quiet quiet;
   auto *const self = static_cast<Watcher *>(user);
   switch (domain) {
     case domain::kResource:
@@ -326,6 +378,8 @@ void Watcher::callback(void *user, uint32_t domain, uint32_t id, const void *dat
 void Watcher::on_resource(uint32_t id, const void *data) {
   switch (id) {
     case resource::kContextCreated: {
+      static const bool once = std::atexit(program_ends) == 0;
+      (void)once;
       const auto &created = *static_cast<const ResourceContext *>(data);
       WatcherSettings settings;
       {
@@ -378,9 +432,8 @@ void Watcher::on_resource(uint32_t id, const void *data) {
       const auto &gone = *static_cast<const ResourceModule *>(data);
       const std::lock_guard hold(module_mutex_);
       modules_.erase(gone.module);
-      std::erase_if(functions_, [&](const auto &entry) {
-        return entry.second.module == reinterpret_cast<uint64_t>(gone.module);
-      });
+      std::erase_if(functions_,
+                    [&](const auto &entry) { return entry.second.module == reinterpret_cast<uint64_t>(gone.module); });
       break;
     }
     case resource::kDeviceAllocated:
@@ -388,8 +441,7 @@ void Watcher::on_resource(uint32_t id, const void *data) {
     case resource::kAllocatedAsync:
     case resource::kPoolPointerImported: {
       const auto &memory = *static_cast<const ResourceMemory *>(data);
-      allocated(memory.address, memory.bytes, &memory, id == resource::kHostAllocated,
-                id == resource::kAllocatedAsync);
+      allocated(memory.address, memory.bytes, &memory, id == resource::kHostAllocated, id == resource::kAllocatedAsync);
       break;
     }
     case resource::kDeviceFreed:
@@ -432,6 +484,7 @@ void Watcher::on_driver_call(uint32_t id, const ApiCall &call) {
     if (call.site == kApiEnter && active_) (void)flush(kLongestFlush);
     return;
   }
+  if (call.site == kApiExit) withdraw_promise();
   if (call.site == kApiEnter && active_) wait_for_room(call.context);
 }
 
@@ -642,6 +695,7 @@ FunctionInfo &Watcher::function_of(const Launch &launch) {
 
 // Deeper inside the driver nothing may wait for the port's threads, which call the driver themselves.
 void Watcher::wait_for_room(Context context) {
+  withdraw_promise();
   Space *space = nullptr;
   uint32_t features = 0;
   {
@@ -651,10 +705,19 @@ void Watcher::wait_for_room(Context context) {
     if (space == nullptr || features == 0 || wish_.floor || wish_.kernel_period > 1) return;
     if (!settings_.space.stall) return;
   }
-  if (space->has_room(features)) return;
-  std::unique_lock lock(queue_mutex_);
-  wake_.notify_all();
-  idle_.wait_for(lock, kLongestWait, [&] { return exited_ || space->has_room(features); });
+  bool promised = space->promise(features);
+  if (!promised) {
+    std::unique_lock lock(queue_mutex_);
+    wake_.notify_all();
+    idle_.wait_for(lock, kLongestWait, [&] { return exited_ || (promised = space->promise(features)); });
+  }
+  if (promised) promise = {space, features};
+}
+
+// After the call: what it did not use up.
+void Watcher::withdraw_promise() {
+  if (promise.space != nullptr) promise.space->withdraw(promise.features);
+  promise = {};
 }
 
 void Watcher::on_launch_begin(const Launch &launch, uint64_t graph_node, uint64_t graph_exec) {
@@ -675,6 +738,32 @@ void Watcher::on_launch_begin(const Launch &launch, uint64_t graph_node, uint64_
     begun_.emplace(entry->ordinal, entry->stamp);
   }
   const std::lock_guard hold(module_mutex_);
+  entry->handle_of_function = launch.function;
+  if (!join_twin(launch, *entry)) begin_alone(launch, *entry);
+  open_launches.push_back(std::move(entry));
+}
+
+// Nodes of one graph launch that run the same function share their data, whatever is set for each: the last one's
+// counts for all. So the first gets a State, and the others say where they are counted. False: it is the first.
+bool Watcher::join_twin(const Launch &launch, LaunchEntry &entry) {
+  if (entry.graph_node == 0) return false;
+  const auto twin = std::find_if(open_launches.begin(), open_launches.end(), [&](const auto &other) {
+    return other->handle_of_function == launch.function && other->counted_in == 0;
+  });
+  if (twin == open_launches.end()) return false;
+  const LaunchEntry &first = **twin;
+  ++function_of(launch).launches;
+  entry.function = first.function;
+  entry.kernel_period = first.kernel_period;
+  entry.flags = first.flags;
+  if (first.slot == nullptr) return true;
+  entry.flags |= SONDE_LAUNCH_SHARED;
+  entry.counted_in = first.ordinal;
+  (void)api_.set_launch_data(launch.handle, launch.function, launch.stream_handle, first.slot->memory);
+  return true;
+}
+
+void Watcher::begin_alone(const Launch &launch, LaunchEntry &entry) {
   FunctionInfo &function = function_of(launch);
   const bool filtered = (!wish_.only.empty() && !contains_any(function.plain_name, wish_.only)) ||
                         contains_any(function.plain_name, wish_.except);
@@ -682,59 +771,60 @@ void Watcher::on_launch_begin(const Launch &launch, uint64_t graph_node, uint64_
   // The first launch of each function is watched, then one of each period.
   const uint64_t number = function.launches++;
   const bool chosen = number == 0 || number % period == function.offset % period;
-  entry->kernel_period = period;
-  entry->function = function;
+  entry.kernel_period = period;
+  entry.function = function;
   Space *const space = space_of(launch.context);
   const auto module = modules_.find(launch.module);
-  const std::string key = patch_key();
   const bool toggles = period > 1 || !wish_.only.empty() || !wish_.except.empty();
   bool patched = false;
   if (module != modules_.end()) {
     const bool wanted = !filtered && chosen && space != nullptr;
-    patched = patch(launch.module, module->second, wanted || !toggles ? key : "");
+    patched = patch(launch.module, module->second, wanted || !toggles ? patch_key() : "");
   }
   if (!spaces_.contains(launch.context) && unknown_contexts_.insert(launch.context).second) {
     const std::shared_lock ports(ports_mutex_);
     tell(3, "no data on the accesses of a context because it was made before the port started");
   }
   if (filtered || !chosen) {
-    entry->flags |= SONDE_LAUNCH_SKIPPED;
+    entry.flags |= SONDE_LAUNCH_SKIPPED;
   } else if (wish_.features == 0) {
     // Launches alone are wanted.
   } else if (space == nullptr || !patched) {
-    entry->flags |= SONDE_LAUNCH_UNPATCHED;
+    entry.flags |= SONDE_LAUNCH_UNPATCHED;
   } else {
-    if (function.incomplete) entry->flags |= SONDE_LAUNCH_INCOMPLETE;
-    std::shared_ptr<const Table> table;
-    {
-      const std::lock_guard live(live_mutex_);
-      table = space->table(live_, wish_.features);
-    }
-    Slot *const slot = table != nullptr ? space->take(wish_.features, table) : nullptr;
-    if (slot == nullptr) {
-      entry->flags |= SONDE_LAUNCH_STATE_FULL;
-    } else {
-      slot->sequence = ++last_sequence_;
-      slot->state.launch = entry->ordinal;
-      slot->state.block_period = std::max(wish_.block_period, 1u);
-      slot->state.block_offset = static_cast<uint32_t>(number % slot->state.block_period);
-      slot->state.function_begin = static_cast<uint32_t>(function.begin);
-      if (space->upload(*slot, entry->handle) &&
-          api_.set_launch_data(launch.handle, launch.function, launch.stream_handle, slot->memory) ==
-              kSanitizerSuccess) {
-        entry->space = space;
-        entry->slot = slot;
-        entry->flags |= SONDE_LAUNCH_WATCHED;
-      } else {
-        space->give_back(slot);
-        entry->flags |= SONDE_LAUNCH_UNPATCHED;
-      }
-    }
+    if (function.incomplete) entry.flags |= SONDE_LAUNCH_INCOMPLETE;
+    entry.flags |= give_state(launch, function, *space, number, entry);
   }
-  if (patched && entry->slot == nullptr) {
+  if (patched && entry.slot == nullptr) {
     (void)api_.set_launch_data(launch.handle, launch.function, launch.stream_handle, nullptr);
   }
-  open_launches.push_back(std::move(entry));
+}
+
+// Returns the flag that says how it went.
+uint32_t Watcher::give_state(const Launch &launch, const FunctionInfo &function, Space &space, uint64_t number,
+                             LaunchEntry &entry) {
+  std::shared_ptr<const Table> table;
+  {
+    const std::lock_guard live(live_mutex_);
+    table = space.table(live_, wish_.features);
+  }
+  const bool promised = promise.space == &space && promise.features == wish_.features;
+  Slot *const slot = table != nullptr ? space.take(wish_.features, table, promised) : nullptr;
+  if (promised && table != nullptr) promise = {};
+  if (slot == nullptr) return SONDE_LAUNCH_STATE_FULL;
+  slot->sequence = ++last_sequence_;
+  slot->state.launch = entry.ordinal;
+  slot->state.block_period = std::max(wish_.block_period, 1u);
+  slot->state.block_offset = static_cast<uint32_t>(number % slot->state.block_period);
+  slot->state.function_begin = static_cast<uint32_t>(function.begin);
+  if (!space.upload(*slot, entry.handle) ||
+      api_.set_launch_data(launch.handle, launch.function, launch.stream_handle, slot->memory) != kSanitizerSuccess) {
+    space.give_back(slot);
+    return SONDE_LAUNCH_UNPATCHED;
+  }
+  entry.space = &space;
+  entry.slot = slot;
+  return SONDE_LAUNCH_WATCHED;
 }
 
 void Watcher::on_launch_end(StreamHandle) {
@@ -824,9 +914,12 @@ void Watcher::work() {
       being_read_->ordinal = entry->ordinal;
     }
     {
-      const std::shared_lock hold(ports_mutex_);
-      readout_->read(*this, *entry, ports_, finished, watermark);
-      if (const std::string trouble = readout_->take_trouble(); !trouble.empty()) tell(2, trouble);
+      const std::shared_lock reading(reading_mutex_);
+      readout_->read(*this, *entry, current_ports(), finished && !device_gone_, watermark);
+      if (const std::string trouble = readout_->take_trouble(); !trouble.empty()) {
+        const std::shared_lock hold(ports_mutex_);
+        tell(2, trouble);
+      }
     }
     if (!finished && entry->slot != nullptr) {
       const std::lock_guard hold(module_mutex_);
@@ -876,28 +969,30 @@ void Watcher::carry_records(size_t number) {
     }
     patience = 0;
     Context outer = nullptr;
-    const bool pushed = api_.push_context(space->context()) == 0;
+    const bool pushed = !device_gone_ && api_.push_context(space->context()) == 0;
     auto &[stream, staging] = space->carrier(number);
     if (pushed && stream == nullptr) {
+      Stream made = nullptr;
       void *memory = nullptr;
-      (void)api_.stream_create(&stream, 1, -5);
-      (void)api_.allocate_host(space->context(), &memory, kBlockBytes);
+      if (api_.stream_create(&made, kNonBlocking, kHighestPriority) == 0) {
+        (void)api_.stream_handle(space->context(), made, &stream);
+      }
+      (void)api_.pinned_memory(&memory, kBlockBytes);
       staging = static_cast<uint8_t *>(memory);
     }
-    const bool good = pushed && staging != nullptr &&
-                      api_.copy_from_device(staging, reinterpret_cast<uint64_t>(space->block_address(block)),
-                                            kBlockBytes, stream) == 0 &&
-                      api_.stream_synchronize(stream) == 0;
+    const bool good = pushed && staging != nullptr && stream != nullptr &&
+                      api_.copy_to_host(staging, space->block_address(block), kBlockBytes, stream) == kSanitizerSuccess;
     if (pushed) (void)api_.pop_context(&outer);
     space->free_block(block);
     {
-      const std::shared_lock hold(ports_mutex_);
+      const std::shared_lock reading(reading_mutex_);
+      const std::vector<Port *> ports = current_ports();
       if (good) {
         BlockHead head;
         std::memcpy(&head, staging, sizeof(head));
-        emit_block(ports_, staging, std::min<uint64_t>(head.used, kBlockBytes), static_cast<int64_t>(number), 0);
+        emit_block(ports, staging, std::min<uint64_t>(head.used, kBlockBytes), static_cast<int64_t>(number), 0);
       } else {
-        lose_block(ports_);
+        lose_block(ports);
       }
     }
     const std::lock_guard hold(module_mutex_);

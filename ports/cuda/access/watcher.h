@@ -67,6 +67,8 @@ struct LaunchEntry {
   uint64_t stream = 0;
   uint64_t graph_node = 0;
   uint64_t grid_id = 0;
+  uint64_t counted_in = 0;
+  Function handle_of_function = nullptr;
   uint32_t graph_exec = 0;
   uint32_t context = 0;
   uint32_t device = 0;
@@ -111,17 +113,24 @@ class Watcher {
 
   Watcher() = default;
   static void after_fork_in_child();
+  static void program_ends();
 
   bool open(Port *port, const WatcherSettings &settings);
   void tell(uint32_t severity, const std::string &text) const;
   Wish wish() const;
+  std::vector<Port *> current_ports() const;
 
   static void callback(void *user, uint32_t domain, uint32_t id, const void *data);
   void on_resource(uint32_t id, const void *data);
   void on_driver_call(uint32_t id, const ApiCall &call);
   void on_launch_begin(const Launch &launch, uint64_t graph_node, uint64_t graph_exec);
+  bool join_twin(const Launch &launch, LaunchEntry &entry);
+  void begin_alone(const Launch &launch, LaunchEntry &entry);
+  uint32_t give_state(const Launch &launch, const FunctionInfo &function, Space &space, uint64_t number,
+                      LaunchEntry &entry);
   void on_launch_end(StreamHandle stream);
   void wait_for_room(Context context);
+  static void withdraw_promise();
   void on_graph(uint32_t id, const void *data);
   void allocated(uint64_t address, uint64_t bytes, const ResourceMemory *memory, bool pinned, bool ordered);
   // Returns the end of the range, 0 when none was known.
@@ -142,6 +151,8 @@ class Watcher {
   uint64_t discard_records();
 
   std::mutex control_mutex_;
+  // Held by the port's threads while they hand out results, with the driver's lock inside; never within a callback.
+  std::shared_mutex reading_mutex_;
   mutable std::shared_mutex ports_mutex_;
   std::vector<Port *> ports_;
 
@@ -150,7 +161,8 @@ class Watcher {
   SubscriberHandle subscriber_ = nullptr;
   bool opened_ = false;
   bool claimed_ = false;
-  std::atomic<bool> active_{false};  // a session wants launches
+  std::atomic<bool> active_{false};       // a session wants launches
+  std::atomic<bool> device_gone_{false};  // the program ends
   uint64_t range_watch_ = 0;
 
   std::mutex live_mutex_;

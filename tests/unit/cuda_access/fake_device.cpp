@@ -133,8 +133,7 @@ class Device final : public FakeDevice {
 
   void destroy_context(Context context) override {
     constexpr uint32_t kContextDestroy = 322;  // SANITIZER_CBID_DRIVER_cuCtxDestroy_v2
-    enter_call(context, kContextDestroy);
-    const std::lock_guard driver(driver_);
+    const Inside inside(*this, context, kContextDestroy);
     const ResourceContext data = {context, reinterpret_cast<FakeContext *>(context)->device};
     call(domain::kResource, resource::kContextDestroyStarting, &data);
     const std::lock_guard hold(mutex_);
@@ -227,8 +226,7 @@ class Device final : public FakeDevice {
   void launch(Context context, Function function, Stream stream, uint32_t grid, uint32_t block) override {
     constexpr uint32_t kLaunchKernel = 307;  // SANITIZER_CBID_DRIVER_cuLaunchKernel
     StreamQueue *const queue = queue_of(context, stream);
-    enter_call(context, kLaunchKernel);
-    const std::lock_guard driver(driver_);
+    const Inside inside(*this, context, kLaunchKernel);
     FakeLaunch made;
     Launch data = launch_data(context, function, stream, queue, made, grid, block);
     call(domain::kLaunch, launch::kBegin, &data);
@@ -250,8 +248,7 @@ class Device final : public FakeDevice {
                     Stream stream) override {
     constexpr uint32_t kGraphLaunch = 514;  // SANITIZER_CBID_DRIVER_cuGraphLaunch
     StreamQueue *const queue = queue_of(context, stream);
-    enter_call(context, kGraphLaunch);
-    const std::lock_guard driver(driver_);
+    const Inside inside(*this, context, kGraphLaunch);
     const GraphLaunch data = {context, stream, reinterpret_cast<StreamHandle>(queue), graph, 0};
     call(domain::kGraphs, graphs::kLaunchBegin, &data);
     std::vector<FakeLaunch> launches(nodes.size());
@@ -265,6 +262,12 @@ class Device final : public FakeDevice {
       node.launch.api_stream_handle = reinterpret_cast<StreamHandle>(queue);
       call(domain::kGraphs, graphs::kNodeBegin, &node);
       call(domain::kGraphs, graphs::kNodeEnd, &node);
+    }
+    // As seen on a device: nodes that run one function share the data that was set last.
+    for (size_t i = nodes.size(); i-- > 0;) {
+      for (size_t later = i + 1; later < nodes.size(); ++later) {
+        if (nodes[later].function == nodes[i].function) launches[i].data = launches[later].data;
+      }
     }
     for (size_t i = 0; i < nodes.size(); ++i) run(nodes[i].function, queue, launches[i], 1, 32);
     call(domain::kGraphs, graphs::kLaunchEnd, &data);
@@ -492,9 +495,10 @@ class Device final : public FakeDevice {
     if (callback_ != nullptr && domains_.contains(number)) callback_(user_, number, id, data);
   }
 
-  // Entering a driver call, before its lock is taken.
-  void enter_call(Context context, uint32_t id) {
-    ApiCall data = {0, "", nullptr, nullptr, "", context};
+  // Entering a driver call, before its lock is taken, or leaving it after.
+  void call_of_program(Context context, uint32_t id, uint32_t site) {
+    const int32_t result = 0;
+    ApiCall data = {site, "", nullptr, &result, "", context};
     Callback callback = nullptr;
     void *user = nullptr;
     {
@@ -505,6 +509,26 @@ class Device final : public FakeDevice {
     }
     if (callback != nullptr) callback(user, domain::kDriverApi, id, &data);
   }
+
+  // One driver call of the program.
+  class Inside {
+   public:
+    Inside(Device &device, Context context, uint32_t id) : device_(device), context_(context), id_(id) {
+      device_.call_of_program(context_, id_, 0);
+      device_.driver_.lock();
+    }
+    ~Inside() {
+      device_.driver_.unlock();
+      device_.call_of_program(context_, id_, kApiExit);
+    }
+    Inside(const Inside &) = delete;
+    Inside &operator=(const Inside &) = delete;
+
+   private:
+    Device &device_;
+    Context context_;
+    uint32_t id_;
+  };
 
   void api_call(Context context, uint32_t id, const void *parameters) {
     const std::lock_guard driver(driver_);

@@ -191,20 +191,44 @@ TEST_F(Launches, EachNodeOfAGraphIsALaunch) {
       program.kernel("write", [&](PatchPlayer &player) { player.access(side_by_side(input, 4), 4, kWrite, 0xf); });
   const GraphExec graph = device().create_graph();
   const Stream stream = device().create_stream(program.context);
-  for (int i = 0; i < 3; ++i)
-    device().launch_graph(program.context, graph, {{read, 11}, {write, 12}, {read, 13}}, stream);
+  for (int i = 0; i < 3; ++i) device().launch_graph(program.context, graph, {{read, 11}, {write, 12}}, stream);
   device().synchronize(program.context, stream);
   ASSERT_EQ(capture.stop(), SONDE_OK);
   const auto launches = capture.launches();
-  ASSERT_EQ(launches.size(), 9u);
+  ASSERT_EQ(launches.size(), 6u);
   for (size_t i = 0; i < launches.size(); ++i) {
-    EXPECT_EQ(launches[i].graph_node, 11 + i % 3);
+    EXPECT_EQ(launches[i].graph_node, 11 + i % 2);
     EXPECT_EQ(launches[i].graph_exec, launches[0].graph_exec);
     EXPECT_EQ(launches[i].stream, reinterpret_cast<uint64_t>(stream));
-    EXPECT_EQ(launches[i].accesses, i % 3 == 1 ? 4u : 32u);
+    EXPECT_EQ(launches[i].flags, SONDE_LAUNCH_WATCHED);
+    EXPECT_EQ(launches[i].accesses, i % 2 == 1 ? 4u : 32u);
   }
   EXPECT_NE(launches[0].graph_exec, 0u);
-  EXPECT_EQ(capture.objects().size(), 9u);
+  EXPECT_EQ(capture.objects().size(), 6u);
+}
+
+TEST_F(Launches, NodesThatRunOneFunctionAreCountedTogether) {
+  Program program;
+  const uint64_t input = program.allocate(4096);
+  Capture capture;
+  want_objects(capture);
+  ASSERT_EQ(capture.start(), SONDE_OK);
+  const Function read =
+      program.kernel("read", [&](PatchPlayer &player) { player.access(side_by_side(input, 4), 4, kRead); });
+  const Function write =
+      program.kernel("write", [&](PatchPlayer &player) { player.access(side_by_side(input, 4), 4, kWrite, 0xf); });
+  const GraphExec graph = device().create_graph();
+  for (int i = 0; i < 2; ++i) device().launch_graph(program.context, graph, {{read, 1}, {write, 2}, {read, 3}});
+  ASSERT_EQ(capture.stop(), SONDE_OK);
+  const auto launches = capture.launches();
+  ASSERT_EQ(launches.size(), 6u);
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const bool shares = i % 3 == 2;
+    EXPECT_EQ(launches[i].accesses, i % 3 == 0 ? 64u : i % 3 == 1 ? 4u : 0u) << i;
+    EXPECT_EQ(launches[i].counted_in, shares ? launches[i - 2].launch : 0u) << i;
+    EXPECT_EQ(launches[i].flags, shares ? SONDE_LAUNCH_WATCHED | SONDE_LAUNCH_SHARED : SONDE_LAUNCH_WATCHED) << i;
+  }
+  EXPECT_EQ(capture.objects().size(), 4u);
 }
 
 TEST_F(Launches, AGraphThatLaunchesFromDeviceCodeIsNoted) {

@@ -161,8 +161,8 @@ __device__ __forceinline__ uint32_t locate(const State *state, uint32_t pc, uint
 __device__ __forceinline__ void count_object(const State *state, uint32_t position, uint32_t counter) {
   const uint32_t same = __match_any_sync(__activemask(), position);
   if (!leads(same)) return;
-  const uint32_t index = (processor() & load32(&state->copy_mask)) * load32(&state->copy_stride) +
-                         position * kCounters + counter;
+  const uint32_t index =
+      (processor() & load32(&state->copy_mask)) * load32(&state->copy_stride) + position * kCounters + counter;
   add64(load_pointer(&state->counters) + index, __popc(same));
 }
 
@@ -182,9 +182,9 @@ __device__ __forceinline__ void count_page(const State *state, uint32_t position
 
 // Where the map byte of an address lies, 0 when there is no room for it.
 __device__ __forceinline__ uint8_t *map_byte(State *state, uint32_t position, uint64_t address, uint32_t written) {
-  uint32_t *const entry = load_pointer(&state->directory) +
-                          static_cast<int64_t>((address >> kChunkShift) +
-                                               load64(load_pointer(&state->directory_offsets) + position));
+  uint32_t *const entry =
+      load_pointer(&state->directory) +
+      static_cast<int64_t>((address >> kChunkShift) + load64(load_pointer(&state->directory_offsets) + position));
   // From the second-level cache: an old 0 in the first-level one would cost an atomic operation each time.
   uint32_t chunk = fresh32(entry);
   if (chunk == 0 || chunk == kChunkPending) {
@@ -263,7 +263,8 @@ __device__ __forceinline__ void commit(const State *state, uint32_t block, uint3
   __threadfence_system();
   const Exchange *const exchange = load_pointer(&state->exchange);
   const uint64_t number = fetch_add64(load_pointer(&exchange->full_tail), 1);
-  store64(load_pointer(&exchange->full_blocks) + (number & (load32(&exchange->blocks) - 1)), (number + 1) << 32 | block);
+  store64(load_pointer(&exchange->full_blocks) + (number & (load32(&exchange->blocks) - 1)),
+          (number + 1) << 32 | block);
 }
 
 // A free block, or kNoBlock.
@@ -371,9 +372,9 @@ __device__ __forceinline__ void record(State *state, uint32_t pc, uint64_t addre
     store32(to, record_bytes<kWithValues>(mask, form, size) >> 3 | form << 16 | (kWithValues ? 1u << 24 : 0));
     store32(to + 4, mask);
     // Of lane 0, also where it takes no part.
-    store64(to + 8, address - (form == 0 ? static_cast<uint64_t>(static_cast<int64_t>(stride) *
-                                                                 static_cast<int32_t>(lane()))
-                                         : 0));
+    store64(
+        to + 8,
+        address - (form == 0 ? static_cast<uint64_t>(static_cast<int64_t>(stride) * static_cast<int32_t>(lane())) : 0));
     store32(to + 16, form == 0 ? static_cast<uint32_t>(stride) : 0);
     store32(to + 20, linear_block());
     store32(to + 24, pc - load32(&state->function_begin));
@@ -408,8 +409,8 @@ __device__ __forceinline__ void event(void *user, uint64_t pc, uint32_t kind, ui
 
 __device__ __forceinline__ void count_instruction(State *state, uint64_t key, uint32_t lanes, uint32_t units,
                                                   uint32_t least) {
-  InstructionCounters *entry = load_pointer(&state->instructions) +
-                               (processor() & load32(&state->copy_mask)) * kInstructionSlots;
+  InstructionCounters *entry =
+      load_pointer(&state->instructions) + (processor() & load32(&state->copy_mask)) * kInstructionSlots;
   auto slot = static_cast<uint32_t>((key * 0x9E3779B97F4A7C15ull) >> 54);
   for (uint32_t probe = 0; probe < kInstructionSlots; ++probe) {
     slot &= kInstructionSlots - 1;
@@ -558,8 +559,8 @@ __device__ __forceinline__ void bulk_copy(void *user, uint64_t pc, uint64_t addr
   const uint64_t end = min(address + bytes, range_end);
   if ((features & kPages) != 0) {
     const uint32_t shift = load32(&state->page_shift);
-    uint64_t *const pages = load_pointer(&state->pages) +
-                            static_cast<int64_t>(load64(load_pointer(&state->page_offsets) + position));
+    uint64_t *const pages =
+        load_pointer(&state->pages) + static_cast<int64_t>(load64(load_pointer(&state->page_offsets) + position));
     for (uint64_t page = address >> shift; page <= (end - 1) >> shift; ++page) add64(pages + page, 1);
   }
   if ((features & kIntervals) != 0) {
@@ -577,12 +578,12 @@ using namespace sonde::cuda::access;
 
 #define SONDE_PATCH extern "C" __device__ __noinline__ int
 
-#define SONDE_ACCESS_PATCH(name, features)                                                                  \
+#define SONDE_ACCESS_PATCH(name, features)                                                                     \
   SONDE_PATCH name(void *user, uint64_t pc, void *address, uint32_t size, uint32_t flags, const void *value) { \
-    if (user != nullptr && (flags & 3) != 0) {                                                              \
-      global_access<features>(user, pc, reinterpret_cast<uint64_t>(address), size, flags, value);           \
-    }                                                                                                       \
-    return 0;                                                                                               \
+    if (user != nullptr && (flags & 3) != 0) {                                                                 \
+      global_access<features>(user, pc, reinterpret_cast<uint64_t>(address), size, flags, value);              \
+    }                                                                                                          \
+    return 0;                                                                                                  \
   }
 
 // The floor: what patching costs by itself.
@@ -636,13 +637,22 @@ SONDE_PATCH sonde_bulk_reduce(void *user, uint64_t pc, uint64_t destination, uin
 
 // ---- events ----------------------------------------------------------------------------------------------------------
 
-SONDE_PATCH sonde_block_enter(void *user, uint64_t pc) { event(user, pc, 1, 0, 0); return 0; }
-SONDE_PATCH sonde_block_exit(void *user, uint64_t pc) { event(user, pc, 2, 0, 0); return 0; }
+SONDE_PATCH sonde_block_enter(void *user, uint64_t pc) {
+  event(user, pc, 1, 0, 0);
+  return 0;
+}
+SONDE_PATCH sonde_block_exit(void *user, uint64_t pc) {
+  event(user, pc, 2, 0, 0);
+  return 0;
+}
 SONDE_PATCH sonde_barrier(void *user, uint64_t pc, uint32_t index, uint32_t threads, uint32_t) {
   event(user, pc, 3, index, threads);
   return 0;
 }
-SONDE_PATCH sonde_warp_barrier(void *user, uint64_t pc, uint32_t mask) { event(user, pc, 4, mask, 0); return 0; }
+SONDE_PATCH sonde_warp_barrier(void *user, uint64_t pc, uint32_t mask) {
+  event(user, pc, 4, mask, 0);
+  return 0;
+}
 SONDE_PATCH sonde_malloc(void *user, uint64_t pc, void *address, uint64_t bytes) {
   event(user, pc, 5, reinterpret_cast<uint64_t>(address), bytes);
   return 0;
@@ -651,12 +661,30 @@ SONDE_PATCH sonde_free(void *user, uint64_t pc, void *address) {
   event(user, pc, 6, reinterpret_cast<uint64_t>(address), 0);
   return 0;
 }
-SONDE_PATCH sonde_pipeline_commit(void *user, uint64_t pc) { event(user, pc, 7, 0, 0); return 0; }
-SONDE_PATCH sonde_pipeline_wait(void *user, uint64_t pc, uint32_t groups) { event(user, pc, 8, groups, 0); return 0; }
-SONDE_PATCH sonde_cluster_arrive(void *user, uint64_t pc) { event(user, pc, 9, 0, 0); return 0; }
-SONDE_PATCH sonde_cluster_wait(void *user, uint64_t pc) { event(user, pc, 10, 0, 0); return 0; }
-SONDE_PATCH sonde_call(void *user, uint64_t pc, uint64_t target, uint32_t) { event(user, pc, 15, target, 0); return 0; }
-SONDE_PATCH sonde_return(void *user, uint64_t pc) { event(user, pc, 16, 0, 0); return 0; }
+SONDE_PATCH sonde_pipeline_commit(void *user, uint64_t pc) {
+  event(user, pc, 7, 0, 0);
+  return 0;
+}
+SONDE_PATCH sonde_pipeline_wait(void *user, uint64_t pc, uint32_t groups) {
+  event(user, pc, 8, groups, 0);
+  return 0;
+}
+SONDE_PATCH sonde_cluster_arrive(void *user, uint64_t pc) {
+  event(user, pc, 9, 0, 0);
+  return 0;
+}
+SONDE_PATCH sonde_cluster_wait(void *user, uint64_t pc) {
+  event(user, pc, 10, 0, 0);
+  return 0;
+}
+SONDE_PATCH sonde_call(void *user, uint64_t pc, uint64_t target, uint32_t) {
+  event(user, pc, 15, target, 0);
+  return 0;
+}
+SONDE_PATCH sonde_return(void *user, uint64_t pc) {
+  event(user, pc, 16, 0, 0);
+  return 0;
+}
 SONDE_PATCH sonde_shared_barrier(void *user, uint64_t pc, void *barrier, uint32_t kind, uint32_t) {
   event(user, pc, 17, reinterpret_cast<uint64_t>(barrier), kind);
   return 0;

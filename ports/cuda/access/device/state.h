@@ -108,10 +108,10 @@ constexpr uint32_t kHints = kMostProcessors * kHintsOfProcessor;
 
 struct State {
   const DeviceRange *ranges;
-  uint32_t *hints;     // [kMostProcessors][kHintsOfProcessor]
-  uint64_t *counters;  // [copies][count + 1][kCounters]
-  uint32_t step;       // half of the entries of `ranges`: a power of two
-  uint32_t copy_mask;  // copies - 1: a power of two less one
+  uint32_t *hints;       // [kMostProcessors][kHintsOfProcessor]
+  uint64_t *counters;    // [copies][count + 1][kCounters]
+  uint32_t step;         // half of the entries of `ranges`: a power of two
+  uint32_t copy_mask;    // copies - 1: a power of two less one
   uint32_t copy_stride;  // (count + 1) * kCounters
   uint32_t features;
   uint64_t launch;
@@ -131,8 +131,8 @@ struct State {
 
   InstructionCounters *instructions;  // [copies][kInstructionSlots]
   const Exchange *exchange;
-  uint64_t *open_blocks;              // [kMostProcessors]: block << 32 | bytes reserved
-  InvalidAccess *invalid;             // pinned, [kInvalidEntries]
+  uint64_t *open_blocks;   // [kMostProcessors]: block << 32 | bytes reserved
+  InvalidAccess *invalid;  // pinned, [kInvalidEntries]
 
   // Written by the device.
   uint64_t invalid_count;
