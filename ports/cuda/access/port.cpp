@@ -32,7 +32,6 @@ void *RecordWriter::reserve(uint32_t bytes) {
   }
   void *const room = cursor_;
   cursor_ += bytes;
-  std::memset(room, 0, bytes);
   return room;
 }
 

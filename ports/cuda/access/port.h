@@ -28,7 +28,7 @@ class RecordWriter {
   RecordWriter(const RecordWriter &) = delete;
   RecordWriter &operator=(const RecordWriter &) = delete;
 
-  // Zeroed room for a record of `bytes` (a multiple of 8); null when the session has none, which is counted.
+  // Room for a record of `bytes` (a multiple of 8); null when the session has none, which is counted.
   void *reserve(uint32_t bytes);
   void finish();
 

@@ -25,6 +25,9 @@ Record *new_record(RecordWriter &writer, uint32_t type, uint64_t time, uint32_t 
   const auto bytes = static_cast<uint32_t>(sizeof(Record)) + ((variable_bytes + 7) & ~7u);
   auto *const record = static_cast<Record *>(writer.reserve(bytes));
   if (record == nullptr) return nullptr;
+  std::memset(static_cast<void *>(record), 0, sizeof(Record));
+  // What the caller leaves of the last word.
+  if (variable_bytes % 8 != 0) std::memset(reinterpret_cast<uint8_t *>(record) + bytes - 8, 0, 8);
   record->header.size8 = static_cast<uint16_t>(bytes / 8);
   record->header.fixed8 = static_cast<uint16_t>(sizeof(Record) / 8);
   record->header.space = SONDE_SPACE_ACCESS;
@@ -51,17 +54,23 @@ uint64_t sized(const uint64_t *counters, uint32_t first) {
   return total;
 }
 
-uint64_t count_entries(const uint8_t *data, uint64_t bytes, uint32_t kind, uint64_t &whole) {
-  if (kind == 1) {
-    whole = bytes / sizeof(sonde_device_event_t) * sizeof(sonde_device_event_t);
-    return bytes / sizeof(sonde_device_event_t);
-  }
+// Where the program counter lies, which is the same in both kinds of entries.
+constexpr uint64_t kCounterOffset = offsetof(sonde_warp_access_t, pc);
+static_assert(kCounterOffset == offsetof(sonde_device_event_t, pc));
+
+// Walks the entries and counts them, with program counters from the function's begin on; `whole` is where the last one
+// ends.
+uint64_t settle_entries(uint8_t *data, uint64_t bytes, const BlockHead &head, uint64_t &whole) {
   uint64_t count = 0;
   uint64_t at = 0;
   while (at + sizeof(sonde_warp_access_t) <= bytes) {
-    uint16_t size8 = 0;
-    std::memcpy(&size8, data + at, sizeof(size8));
+    uint16_t size8 = sizeof(sonde_device_event_t) / 8;
+    if (head.kind != 1) std::memcpy(&size8, data + at, sizeof(size8));
     if (size8 < sizeof(sonde_warp_access_t) / 8 || at + size8 * uint64_t{8} > bytes) break;
+    uint32_t counter = 0;
+    std::memcpy(&counter, data + at + kCounterOffset, sizeof(counter));
+    counter -= head.function_begin;
+    std::memcpy(data + at + kCounterOffset, &counter, sizeof(counter));
     at += size8 * uint64_t{8};
     ++count;
   }
@@ -71,14 +80,13 @@ uint64_t count_entries(const uint8_t *data, uint64_t bytes, uint32_t kind, uint6
 
 }  // namespace
 
-void emit_block(const std::vector<Port *> &ports, const uint8_t *block, uint64_t bytes, int64_t number,
-                uint64_t watermark) {
+void emit_block(const std::vector<Port *> &ports, uint8_t *block, uint64_t bytes, int64_t number, uint64_t watermark) {
   BlockHead head;
   if (bytes <= sizeof(head)) return;
   std::memcpy(&head, block, sizeof(head));
-  const uint8_t *const data = block + sizeof(head);
+  uint8_t *const data = block + sizeof(head);
   uint64_t whole = 0;
-  const uint64_t count = count_entries(data, bytes - sizeof(head), head.kind, whole);
+  const uint64_t count = settle_entries(data, bytes - sizeof(head), head, whole);
   const uint32_t type = head.kind == 1 ? SONDE_ACCESS_EVENTS : SONDE_ACCESS_WARPS;
   for (Port *port : ports) {
     if (!port->wants_access(type)) continue;

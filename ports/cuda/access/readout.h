@@ -66,9 +66,8 @@ class Readout {
   std::string trouble_;
 };
 
-// One block of records (or `bytes` of it, head included) into streams of the ports. `number`: of the carrying thread.
-void emit_block(const std::vector<Port *> &ports, const uint8_t *block, uint64_t bytes, int64_t number,
-                uint64_t watermark);
+// One block of records (or `bytes` of it, head included) into streams of the ports; settles it in place. `number`: of the carrying thread.
+void emit_block(const std::vector<Port *> &ports, uint8_t *block, uint64_t bytes, int64_t number, uint64_t watermark);
 
 // A block that could not be read is counted as one record, for how many it held is not known.
 void lose_block(const std::vector<Port *> &ports);

@@ -109,7 +109,7 @@ class PatchPlayer {
     entry.b = b;
     entry.mask = mask;
     entry.block = block_;
-    entry.pc = static_cast<uint32_t>(pc_ - state_->function_begin);
+    entry.pc = static_cast<uint32_t>(pc_);
     entry.warp = static_cast<uint16_t>(warp_);
     entry.kind = static_cast<uint16_t>(kind);
     put(&entry, sizeof(entry), 1);
@@ -261,7 +261,7 @@ class PatchPlayer {
     head.base = lanes[first] - (affine ? static_cast<uint64_t>(int64_t{stride} * first) : 0);
     head.stride = affine ? stride : 0;
     head.block = block_;
-    head.pc = static_cast<uint32_t>(pc_) - state_->function_begin;
+    head.pc = static_cast<uint32_t>(pc_);
     head.warp = static_cast<uint16_t>(warp_);
     head.size = static_cast<uint8_t>(size);
     head.access = static_cast<uint8_t>(flags & 15);
@@ -298,6 +298,7 @@ class PatchPlayer {
       auto *const head = reinterpret_cast<BlockHead *>(memory_of(block));
       head->launch = state_->launch;
       head->kind = kind;
+      head->function_begin = state_->function_begin;
       offset = sizeof(BlockHead);
     }
     std::memcpy(memory_of(block) + offset, entry, bytes);

@@ -310,6 +310,7 @@ __device__ __forceinline__ uint64_t reserve_slowly(State *state, uint64_t seen, 
       store32(load_pointer(&load_pointer(&state->exchange)->committed) + next, 0);
       auto *const head = reinterpret_cast<BlockHead *>(block_memory(state, next));
       store64(&head->launch, load64(&state->launch));
+      store32(&head->function_begin, load32(&state->function_begin));
       store32(&head->kind, (load32(&state->features) & kEvents) != 0 ? 1 : 0);
       __threadfence();
       store64(open, static_cast<uint64_t>(next) << 32 | (sizeof(BlockHead) + bytes));
@@ -377,7 +378,7 @@ __device__ __forceinline__ void record(State *state, uint32_t pc, uint64_t addre
         address - (form == 0 ? static_cast<uint64_t>(static_cast<int64_t>(stride) * static_cast<int32_t>(lane())) : 0));
     store32(to + 16, form == 0 ? static_cast<uint32_t>(stride) : 0);
     store32(to + 20, linear_block());
-    store32(to + 24, pc - load32(&state->function_begin));
+    store32(to + 24, pc);
     store32(to + 28, linear_warp() | size << 16 | access << 24);
   }
   __syncwarp(mask);
@@ -400,7 +401,7 @@ __device__ __forceinline__ void event(void *user, uint64_t pc, uint32_t kind, ui
   store64(to + 8, b);
   store32(to + 16, mask);
   store32(to + 20, linear_block());
-  store32(to + 24, static_cast<uint32_t>(pc) - load32(&state->function_begin));
+  store32(to + 24, static_cast<uint32_t>(pc));
   store32(to + 28, linear_warp() | kind << 16);
   commit(state, static_cast<uint32_t>(room >> 32), 32);
 }

@@ -58,6 +58,8 @@ struct BlockHead {  // at the begin of each block
   uint64_t launch;  // of whom
   uint32_t used;    // bytes with the head, set when the block is closed
   uint32_t kind;    // 0 warp accesses, 1 device events
+  uint32_t function_begin;  // low bits; the host takes it from the entries' program counters
+  uint32_t reserved;
 };
 
 // The blocks' traffic between device and host. Numbers of entries only grow; slot = number & (blocks - 1).
