@@ -392,7 +392,7 @@ void Collector::apply_counters(bool wanted) {
     return;
   }
   // Before the driver is initialised nothing can be configured; the collector's thread tries again.
-  counters_waited_ = result == kCuptiNotInitialized;
+  counters_waited_ = result == kCuptiNotInitialized || result == kCuptiNotReady;
   if (counters_waited_) return;
   refused_.set(kind::kUnifiedMemoryCounter);
   tell_refusal("managed memory", result);
@@ -733,6 +733,7 @@ void Collector::work() {
       flush_now(forced);
       if (off) switch_off_all();
       drain();
+      if (!off) retry_counters();
       lock.lock();
       last_flush_ = Clock::now();
       asked_ = true;

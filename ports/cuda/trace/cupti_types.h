@@ -19,6 +19,7 @@ static_assert(sizeof(void *) == 8, "the record layouts are those of 64-bit proce
 using CuptiResult = int32_t;
 inline constexpr CuptiResult kCuptiSuccess = 0;
 inline constexpr CuptiResult kCuptiMaxLimitReached = 12;  // no further record in a buffer
+inline constexpr CuptiResult kCuptiNotReady = 13;
 inline constexpr CuptiResult kCuptiNotInitialized = 15;
 inline constexpr CuptiResult kCuptiInvalidKind = 21;
 inline constexpr CuptiResult kCuptiInsufficientPrivileges = 35;

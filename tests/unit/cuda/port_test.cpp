@@ -517,6 +517,22 @@ TEST(CudaPort, ManagedMemoryWaitsForTheDriver) {
   });
 }
 
+// What CUPTI answers while the driver calls the injected library; and a session that runs asks for flushes all the time,
+// so that the collector's own clock never comes round.
+TEST(CudaPort, ManagedMemoryWaitsThroughFlushesThatAreAskedFor) {
+  alone([] {
+    cupti().state->configure_result = kCuptiNotReady;
+    Capture capture(Options{{"managed", "true"}, {"flush_period", "60000000000"}});
+    capture.session.want(SONDE_SPACE_DEVICE, SONDE_DEVICE_MIGRATION);
+    ASSERT_EQ(capture.start(), SONDE_OK);
+    EXPECT_FALSE(enabled(kind::kUnifiedMemoryCounter));
+    cupti().state->configure_result = 0;
+    EXPECT_EQ(capture.flush(false), SONDE_OK);
+    EXPECT_TRUE(enabled(kind::kUnifiedMemoryCounter));
+    EXPECT_EQ(capture.stop(), SONDE_OK);
+  });
+}
+
 TEST(CudaPort, AnswersForeignEntries) {
   EXPECT_EQ(port()->entry(SONDE_ENTRY_CUDA_INJECTION, nullptr), SONDE_OK);
   EXPECT_EQ(port()->entry(SONDE_ENTRY_ROCPROFILER, nullptr), SONDE_E_UNIMPLEMENTED);

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU, in one command: set-up, smoke test, captures with their checks, overhead.
+# Everything that needs a GPU, in one command: set-up, smoke test, captures with their checks, accesses, sampling, managed
+# memory, PyTorch, embedding, overhead; then one table of all.
 #
-#   run_all.sh PACKAGE [--phases NAMES] [--budget SECONDS] [--work FOLDER]
+#   run.sh PACKAGE [--phases NAMES] [--budget SECONDS] [--work FOLDER]
 #              [--scale FACTOR] [--repeats N]
 #
 #   PACKAGE     a relocatable .tar.gz of Sonde, or the prefix of an installation
-#   --phases    comma-separated, of diagnose,smoke,record,overhead (default: all). What a phase
-#               needs (unpacking, building) is done in any case
+#   --phases    comma-separated, of diagnose,smoke,record,access,sampling,managed,pytorch,embedding,
+#               overhead (default: all). What a phase needs (unpacking, building) is done in any case
 #   --budget    seconds for everything, default 570; each phase is stopped in time for the summary,
 #               and the overhead measurement takes what the others leave
 #   --work      folder for builds and captures, default: a fresh one, removed at the end
@@ -14,22 +15,23 @@
 #   --repeats   rounds of the overhead measurement, default 9
 #
 # Results go to $OUT, or ./gpu-out when it is unset, in at most 8 flat files: summary.txt, log.txt,
-# checks.txt, captures.tar, record-logs.tar.gz, overhead.json, overhead.txt. They grow while the
-# run goes on, so a run that is killed leaves what it had. The card's settings are left alone.
+# checks.txt, captures.tar, record-logs.tar.gz, overhead.json, overhead.txt, and results.tar.gz with
+# the tables and JSON of the other phases. They grow while the run goes on, so a run that is killed
+# leaves what it had. The card's settings are left alone.
 #
 # A failing smoke test ends the run at once, with diagnostics: nothing later could succeed.
 # Exit code 0: every phase passed. 1: one failed or ran out of time. 2: wrong use.
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-phases=diagnose,smoke,record,overhead
+phases=diagnose,smoke,record,access,sampling,managed,pytorch,embedding,overhead
 budget=570
 work=
 scale=0.5
 repeats=9
 package=
 
-usage_error() { echo "run_all.sh: $*; see --help" >&2; exit 2; }
+usage_error() { echo "run.sh: $*; see --help" >&2; exit 2; }
 while [ $# -gt 0 ]; do
   case $1 in
     --phases | --budget | --work | --scale | --repeats)
@@ -47,7 +49,7 @@ done
 [[ $budget =~ ^[0-9]+$ ]] || usage_error "--budget is not a number"
 for name in ${phases//,/ }; do
   case $name in
-    diagnose | smoke | record | overhead) ;;
+    diagnose | smoke | record | access | sampling | managed | pytorch | embedding | overhead) ;;
     *) usage_error "--phases does not know $name" ;;
   esac
 done
@@ -66,7 +68,8 @@ fi
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
 build=$work/build
-mkdir -p "$build"
+results=$work/results
+mkdir -p "$build" "$results"
 summary=$out/summary.txt
 : >"$summary"
 exec > >(tee "$out/log.txt") 2>&1
@@ -88,6 +91,7 @@ finish() {
     [ -s "$out/checks.txt" ] &&
       grep -E '^[0-9]+ (equal|explained|different)|^FAILED|^[a-z]+: capture against|bytes' "$out/checks.txt"
     [ -s "$out/overhead.txt" ] && cat "$out/overhead.txt"
+    cat "$results"/*.txt 2>/dev/null
   } >>"$summary"
   echo
   echo "==== summary after $((SECONDS - begin)) s of $budget s"
@@ -125,6 +129,7 @@ phase() {
   active_child=$!
   wait "$active_child" || code=$?
   active_child=
+  tar -czf "$out/results.tar.gz" -C "$work" results
   if [ $code -eq 124 ] || [ $code -eq 137 ]; then
     note "$name: FAILED, stopped after $((SECONDS - since)) s"
   elif [ $code -ne 0 ]; then
@@ -158,9 +163,9 @@ set_up() {
 build_all() {
   local arch=${CUDA_ARCH:-sm_90} failed=0 name
   local -A jobs=()
-  for name in streams fork_exec; do
-    nvcc -arch="$arch" -std=c++17 -O2 "$here/programs/$name.cu" -o "$build/$name" &
-    jobs[$name]=$!
+  for name in programs/streams programs/fork_exec access/kernels access/bench; do
+    nvcc -arch="$arch" -std=c++17 -O2 "$here/$name.cu" -o "$build/${name##*/}" -lcuda &
+    jobs[${name##*/}]=$!
   done
   bash "$here/bare/build.sh" "$build/bare_cupti.so" &
   jobs[bare_cupti]=$!
@@ -245,6 +250,39 @@ run_record() {
   bash "$here/record.sh" --sonde "$sonde" --build "$build" --work "$work/record"
 }
 
+# Accesses counted by hand, then what watching them costs. Both run, whatever the first says.
+run_access() {
+  local code=0
+  printf 'ports:\n  cuda_access:\n    collect: objects\n' >"$work/objects.yaml"
+  "$sonde" record -o "$work/access" -c "$work/objects.yaml" -- "$build/kernels" >"$work/kernels.json" || code=1
+  python3 "$here/access/check.py" --sonde "$sonde" --capture "$work/access" --expected "$work/kernels.json" \
+    --json "$results/access_check.json" | tee "$results/access_check.txt"
+  [ "${PIPESTATUS[0]}" -eq 0 ] || code=1
+  python3 "$here/access/measure.py" --sonde "$sonde" --bench "$build/bench" --out "$results" --seconds 90 || code=1
+  return $code
+}
+
+run_sampling() {
+  python3 "$here/sampling/check.py" --sonde "$sonde" --out "$results/sampling.json" | tee "$results/sampling.txt"
+  return "${PIPESTATUS[0]}"
+}
+
+run_managed() {
+  python3 "$here/managed/check.py" --sonde "$sonde" --out "$results/managed.json" | tee "$results/managed.txt"
+  return "${PIPESTATUS[0]}"
+}
+
+run_pytorch() {
+  python3 "$here/pytorch/check.py" --package "$(dirname "$(dirname "$sonde")")" --output "$results" |
+    tee "$results/pytorch.txt"
+  return "${PIPESTATUS[0]}"
+}
+
+run_embedding() {
+  bash "$here/embedding/run.sh" "$(dirname "$(dirname "$sonde")")" "$results" | tee "$results/embedding.txt"
+  return "${PIPESTATUS[0]}"
+}
+
 run_overhead() {
   python3 "$here/overhead/overhead.py" --output "$out" --sonde "$sonde" \
     --bare "$build/bare_cupti.so" --scale "$scale" --repeats "$repeats" \
@@ -260,8 +298,9 @@ if ! set_up; then
   exit 1
 fi
 if build_all; then note "build: passed"; else note "build: FAILED"; fi
-export here work build out sonde scale repeats PATH
+export here work build results out sonde scale repeats PATH
 export -f run_diagnostics run_smoke run_record run_overhead
+export -f run_access run_sampling run_managed run_pytorch run_embedding
 
 wanted diagnose && phase diagnose 60 run_diagnostics
 if wanted smoke && ! phase smoke 120 run_smoke; then
@@ -270,6 +309,11 @@ if wanted smoke && ! phase smoke 120 run_smoke; then
   exit 1
 fi
 wanted record && phase record 300 run_record
+wanted access && phase access 200 run_access
+wanted sampling && phase sampling 90 run_sampling
+wanted managed && phase managed 90 run_managed
+wanted pytorch && phase pytorch 120 run_pytorch
+wanted embedding && phase embedding 150 run_embedding
 if wanted overhead; then
   left=$(remaining)
   # A child that hangs is stopped by the driver itself; the phase's limit is the last resort.
