@@ -138,8 +138,11 @@ inline std::string device_code() {
   static const std::string folder = [] {
     const std::filesystem::path path = std::filesystem::path(SONDE_TEST_BINARY_DIR) / "fake_device_code";
     std::filesystem::create_directories(path);
+    // Whole at once, because other tests may be reading.
     for (const char *name : {"patches.fatbin", "edges.fatbin"}) {
-      if (!std::filesystem::exists(path / name)) std::ofstream(path / name) << "code";
+      const std::filesystem::path part = path / (name + std::to_string(getpid()));
+      std::ofstream(part) << "code";
+      std::filesystem::rename(part, path / name);
     }
     return path.string();
   }();
