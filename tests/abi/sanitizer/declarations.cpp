@@ -233,6 +233,8 @@ SAME_FUNCTION(module_load, cuModuleLoadData);
 SAME_FUNCTION(module_function, cuModuleGetFunction);
 SAME_FUNCTION(launch, cuLaunchKernel);
 SAME_FUNCTION(device_attribute, cuDeviceGetAttribute);
+SAME_FUNCTION(pinned_memory, cuMemAllocHost);
+SAME_FUNCTION(free_pinned_memory, cuMemFreeHost);
 SAME_FUNCTION(memory_info, cuMemGetInfo);
 static_assert(SameFunction<mine::Callback, Sanitizer_CallbackFunc>::value);
 
