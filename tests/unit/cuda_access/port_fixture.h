@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -202,9 +203,16 @@ class Capture {
     }
     return out;
   }
-  std::vector<sonde_access_launch_t> launches() const { return fixed<sonde_access_launch_t>(SONDE_ACCESS_LAUNCH); }
-  std::vector<sonde_access_object_t> objects() const { return fixed<sonde_access_object_t>(SONDE_ACCESS_OBJECT); }
+  // In the order of launches; they are submitted as they end.
+  std::vector<sonde_access_launch_t> launches() const { return ordered<sonde_access_launch_t>(SONDE_ACCESS_LAUNCH); }
+  std::vector<sonde_access_object_t> objects() const { return ordered<sonde_access_object_t>(SONDE_ACCESS_OBJECT); }
 
+  template <typename Record>
+  std::vector<Record> ordered(uint32_t type) const {
+    std::vector<Record> out = fixed<Record>(type);
+    std::stable_sort(out.begin(), out.end(), [](const Record &a, const Record &b) { return a.launch < b.launch; });
+    return out;
+  }
   template <typename Record>
   std::vector<Record> fixed(uint32_t type) const {
     return session.submitted<Record>(SONDE_SPACE_ACCESS, type);

@@ -1,8 +1,8 @@
 // Versions of the live ranges as device code sees them: lookups, what they share, and their memory.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -13,18 +13,14 @@
 namespace sonde::cuda::access {
 namespace {
 
-uint64_t allocated = 0;  // pieces of device memory
+std::vector<std::unique_ptr<uint8_t[]>> memory;  // of the device
 
 // Device memory is host memory, and copies are made at once.
 SanitizerApi memory_alone() {
   SanitizerApi api;
   api.allocate = [](Context, void **out, size_t bytes) -> SanitizerResult {
-    *out = std::malloc(bytes);
-    ++allocated;
-    return kSanitizerSuccess;
-  };
-  api.free = [](Context, void *address) -> SanitizerResult {
-    std::free(address);
+    memory.push_back(std::make_unique<uint8_t[]>(bytes));
+    *out = memory.back().get();
     return kSanitizerSuccess;
   };
   api.copy_to_device = [](void *to, const void *from, size_t bytes, StreamHandle) -> SanitizerResult {
@@ -37,6 +33,7 @@ SanitizerApi memory_alone() {
 
 class Tables : public ::testing::Test {
  protected:
+  ~Tables() override { memory.clear(); }
   Tables() : space_(api_, nullptr, 0, SpaceOptions{}) {}
 
   // As device code looks an address up: the last position that begins at or before it, if that has not ended there.
@@ -150,12 +147,12 @@ TEST_F(Tables, WhereAccessesAreCheckedRemaindersAreNotLive) {
 }
 
 TEST_F(Tables, MemoryOfAVersionThatNobodyHasServesAgain) {
-  const uint64_t before = allocated;
+  const size_t before = memory.size();
   for (uint64_t i = 0; i < 100; ++i) {
     live_.allocate(4096, 4096 + i, SONDE_OBJECT_IS_ALLOCATION);
     ASSERT_NE(space_.table(live_, kObjects), nullptr);
   }
-  EXPECT_LE(allocated - before, 2u);
+  EXPECT_LE(memory.size() - before, 2u);
   // Those that launches hold keep theirs.
   std::vector<std::shared_ptr<const Table>> held;
   for (uint64_t i = 0; i < 10; ++i) {
