@@ -30,6 +30,12 @@ void want_objects(Capture &capture) {
   capture.want(SONDE_ACCESS_OBJECT);
 }
 
+// A flush ends after two seconds, which may be too few for many launches under a sanitizer.
+void flush_all(Capture &capture) {
+  for (int i = 0; i < 30 && capture.flush() != SONDE_OK; ++i) {
+  }
+}
+
 TEST_F(Launches, StreamsMayEndInAnotherOrder) {
   Program program;
   const uint64_t input = program.allocate(4096);
@@ -139,6 +145,7 @@ TEST_F(Launches, ThreadsLaunchWhileMemoryComesAndGoes) {
   for (std::thread &thread : threads) thread.join();
   done = true;
   allocator.join();
+  flush_all(capture);
   ASSERT_EQ(capture.stop(), SONDE_OK);
   const auto launches = capture.launches();
   ASSERT_EQ(launches.size(), 2u * kLaunches);
@@ -168,6 +175,7 @@ TEST_F(Launches, NoRecordIsEarlierThanAWatermarkBeforeIt) {
     });
   }
   for (std::thread &thread : threads) thread.join();
+  flush_all(capture);
   ASSERT_EQ(capture.stop(), SONDE_OK);
   const std::lock_guard hold(capture.session.mutex);
   uint64_t promised = 0;
