@@ -8,7 +8,7 @@ jobs=${SONDE_JOBS:-$(nproc)}
 seconds=${SONDE_FUZZ_SECONDS:-60}
 failed=()
 
-bash tests/install_packages.sh tests/packages.txt tests/packages_long.txt
+bash tests/install_packages.sh tests/packages.txt tests/packages_torch.txt tests/packages_long.txt
 
 SONDE_CASES=${SONDE_CASES:-100000} bash tests/run.sh || failed+=(tests)
 

@@ -13,7 +13,7 @@ started=$SECONDS
 stage() { echo "== $* (after $((SECONDS - started)) s)"; }
 
 stage "packages"
-bash tests/install_packages.sh
+bash tests/install_packages.sh tests/packages.txt tests/packages_torch.txt
 
 for sanitizer in asan tsan; do
   stage "building $sanitizer"

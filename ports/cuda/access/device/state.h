@@ -54,10 +54,10 @@ struct InstructionCounters {
 constexpr uint32_t kBlockBytes = 256u << 10;
 constexpr uint32_t kNoBlock = 0xffffffffu;
 constexpr uint32_t kMostProcessors = 512;
-struct BlockHead {  // at the begin of each block
-  uint64_t launch;  // of whom
-  uint32_t used;    // bytes with the head, set when the block is closed
-  uint32_t kind;    // 0 warp accesses, 1 device events
+struct BlockHead {          // at the begin of each block
+  uint64_t launch;          // of whom
+  uint32_t used;            // bytes with the head, set when the block is closed
+  uint32_t kind;            // 0 warp accesses, 1 device events
   uint32_t function_begin;  // low bits; the host takes it from the entries' program counters
   uint32_t reserved;
 };
