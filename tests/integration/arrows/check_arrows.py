@@ -142,7 +142,7 @@ CASES = (
     ('plugins/lua/host.cpp', '#include "reflect/call.h"\n', 'plugins may not see sdk/reflect'),
     ('plugins/lua/host.cpp', '#include "../workload/kernels.h"\n', 'plugins/lua may not see plugins/workload'),
     ('plugins/lua/host.cpp', '#include <ffi.h>\n', 'only sdk/reflect'),
-    ('ports/cuda/trace/port.cpp', '#include "../../sdk/core/ring.h"\n', 'ports may not see sdk/core'),
+    ('ports/cuda/trace/port.cpp', '#include "../../../sdk/core/ring.h"\n', 'ports may not see sdk/core'),
     ('bindings/python/module.c', '#include "sdk/core/ring.h"\n', 'bindings may not see sdk/core'),
     ('include/sonde/host.h', '#include "core/session.h"\n', 'include may not see sdk/core'),
     ('sdk/core/session.cpp', '#include <yaml-cpp/yaml.h>\n', 'only sdk/config'),
