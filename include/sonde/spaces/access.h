@@ -43,7 +43,7 @@ typedef struct sonde_access_launch_t {
   uint64_t module;          // joins sonde.object.module
   uint64_t function_begin;  // first program counter of the function, 0: unknown
   uint64_t accesses;        // thread accesses watched, global memory
-  uint64_t outside;         // of these, in no live range
+  uint64_t outside;         // of these, in no live range; where checks alone run, all that are wrong
   uint64_t dropped;         // records that found no room; the drop is in the ledger too
   uint32_t context;
   uint32_t device;
@@ -51,7 +51,7 @@ typedef struct sonde_access_launch_t {
   sonde_string_t name;
   uint32_t grid[3];
   uint32_t block[3];
-  uint32_t kernel_period;  // one launch of so many of this calling context was watched
+  uint32_t kernel_period;  // this launch stands for so many of its kernel
   uint32_t block_period;   // one block of so many was watched
   uint32_t ranges;         // live ranges in the table
   uint32_t flags;          // SONDE_LAUNCH_*

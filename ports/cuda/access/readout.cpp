@@ -175,6 +175,7 @@ void Readout::read(Watcher &watcher, LaunchEntry &entry, const std::vector<Port 
   for (size_t i = 0; i < ports.size(); ++i) {
     if (ports[i]->stream() == 0) continue;
     if (ports[i]->wants_access(SONDE_ACCESS_LAUNCH)) emit_launch(entry, *writers[i]);
+    if ((entry.flags & SONDE_LAUNCH_STATE_FULL) != 0) ports[i]->lose(SONDE_LOSS_MEMORY_CAP, 1, 0);
     if (slot == nullptr) continue;
     if (ports[i]->wants_access(SONDE_ACCESS_OBJECT)) emit_objects(entry, *writers[i]);
     if (ports[i]->wants_access(SONDE_ACCESS_INSTRUCTION)) emit_instructions(entry, *writers[i]);

@@ -145,7 +145,6 @@ class Watcher {
   std::vector<Module> take_patched();
 
   void work();
-  bool drain();
   void carry_records(size_t number);
   bool records_pending();
   uint64_t discard_records();

@@ -272,7 +272,7 @@ TEST_F(Launches, OneLaunchOfEachPeriodIsWatchedAndTheFirst) {
   std::map<std::string, int> seen;
   for (const auto &launch : capture.launches()) {
     const std::string name = text_of(launch.name);
-    EXPECT_EQ(launch.kernel_period, 4u);
+    EXPECT_EQ(launch.kernel_period, seen[name] == 0 ? 1u : 4u) << "the first stands for itself";
     if ((launch.flags & SONDE_LAUNCH_WATCHED) != 0) {
       EXPECT_EQ(launch.accesses, 32u);
       watched[name].push_back(seen[name]);

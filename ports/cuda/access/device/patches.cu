@@ -356,7 +356,9 @@ __device__ __forceinline__ void record(State *state, uint32_t pc, uint64_t addre
   uint32_t form = __all_sync(mask, by_offset == address) != 0 ? 1 : 2;
   // The stride is that of the lane after the first, where it takes part.
   const int32_t stride = __shfl_sync(mask, offset, __ffs(mask) - 1 + (mask >> (__ffs(mask) - 1) >> 1 & 1));
-  if (__all_sync(mask, form == 1 && offset == stride * (static_cast<int32_t>(lane()) + 1 - __ffs(mask))) != 0) form = 0;
+  // In 64 bits: a large stride times a lane would wrap.
+  const int64_t by_stride = static_cast<int64_t>(stride) * (static_cast<int32_t>(lane()) + 1 - __ffs(mask));
+  if (__all_sync(mask, form == 1 && offset == by_stride) != 0) form = 0;
   uint64_t room = 0;
   if (leads(mask)) room = reserve(state, record_bytes<kWithValues>(mask, form, size));
   room = __shfl_sync(mask, room, __ffs(mask) - 1);
@@ -566,8 +568,11 @@ __device__ __forceinline__ void bulk_copy(void *user, uint64_t pc, uint64_t addr
   }
   if ((features & kIntervals) != 0) {
     // Bulk copies are multiples of 16 bytes and aligned to them.
-    for (; address < end; address += 16) {
-      touch(state, position, address, end - address >= 16 ? 16 : 4, written);
+    while (address < end) {
+      // A range may end within 16 bytes.
+      const uint32_t size = end - address >= 16 ? 16 : end - address >= 4 ? 4 : 1;
+      touch(state, position, address, size, written);
+      address += size;
     }
   }
 }
