@@ -391,7 +391,14 @@ void Readout::emit_invalid(Watcher &watcher, const LaunchEntry &entry, RecordWri
     record->size = one.first.size;
     record->access = one.first.access & 15;
     record->reason = one.reason;
-    if (one.first.pc - entry.function.begin < entry.function.bytes) record->function = entry.function.name;
+    const uint64_t offset = one.first.pc - entry.function.begin;
+    if (offset >= entry.function.bytes) continue;  // of a function that it called
+    record->function = entry.function.name;
+    if (entry.function.lines == nullptr) continue;
+    const auto frames = entry.function.lines->find(entry.function.plain_name, offset);
+    if (frames.empty()) continue;
+    (void)services().capture->intern(frames[0].file.c_str(), frames[0].file.size(), &record->file);
+    record->line = frames[0].line;
   }
 }
 

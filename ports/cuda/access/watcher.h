@@ -20,6 +20,7 @@
 
 #include <sonde/ranges.h>
 #include <sonde/status.h>
+#include <sonde/toolkit/cubin_lines.h>
 
 #include "space.h"
 
@@ -55,7 +56,7 @@ struct FunctionInfo {
   uint64_t bytes = 0;
   uint64_t module = 0;
   bool incomplete = false;
-  bool wanted = true;     // by the filters
+  std::shared_ptr<const toolkit::CubinLines> lines;
   uint64_t launches = 0;  // for sampling
   uint32_t offset = 0;    // the launch of each period that is watched
 };
@@ -107,7 +108,8 @@ class Watcher {
     Context context = nullptr;
     uint64_t hash = 0;
     std::unordered_set<std::string> incomplete;
-    std::string patched;  // what it is patched for; "" not at all
+    std::shared_ptr<const toolkit::CubinLines> lines;  // where accesses were checked when it was loaded
+    std::string patched;                               // what it is patched for; "" not at all
     bool refused = false;
   };
 
@@ -138,6 +140,7 @@ class Watcher {
   void context_ends(Context context);
   static void range_changed(void *user, const sonde_range_t *range, uint32_t live);
 
+  bool checks();
   Space *space_of(Context context);
   FunctionInfo &function_of(const Launch &launch);
   std::string patch_key() const;

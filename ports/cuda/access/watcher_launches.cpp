@@ -152,6 +152,7 @@ FunctionInfo &Watcher::function_of(const Launch &launch) {
   (void)api_.function_range(launch.module, name, &info.begin, &info.bytes);
   if (const auto module = modules_.find(launch.module); module != modules_.end()) {
     info.incomplete = module->second.incomplete.contains(name);
+    info.lines = module->second.lines;
   }
   // Another launch of each period than of the function before, so that kernels that alternate are all seen.
   info.offset = static_cast<uint32_t>(functions_.size() - 1);

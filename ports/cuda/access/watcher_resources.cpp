@@ -29,12 +29,25 @@ uint32_t memory_kind(uint32_t flags, bool pinned) {
   return (flags & kMemoryModule) != 0 ? SONDE_MEMORY_DEVICE_STATIC : SONDE_MEMORY_DEVICE;
 }
 
+// The module's line tables, null where it has none.
+std::shared_ptr<const toolkit::CubinLines> lines_of(const ResourceModule &module) {
+  std::string error;
+  auto lines = toolkit::CubinLines::read({reinterpret_cast<const uint8_t *>(module.code), module.code_bytes}, error);
+  if (!lines || !lines->has_lines()) return nullptr;
+  return std::make_shared<const toolkit::CubinLines>(std::move(*lines));
+}
+
 template <typename Record>
 void emit(const Port &port, Record &record) {
   (void)services().capture->emit(port.session(), &record.header);
 }
 
 }  // namespace
+
+bool Watcher::checks() {
+  const std::lock_guard hold(module_mutex_);
+  return (wish_.features & kCheck) != 0;
+}
 
 void Watcher::on_resource(uint32_t id, const void *data) {
   switch (id) {
@@ -69,6 +82,7 @@ void Watcher::on_resource(uint32_t id, const void *data) {
           info.incomplete.insert(std::move(name));
         }
         info.hash = XXH3_64bits(loaded.code, loaded.code_bytes);
+        if (checks()) info.lines = lines_of(loaded);
       }
       sonde_object_module_t record = {};
       SONDE_RECORD_INIT(&record, SONDE_SPACE_OBJECT, SONDE_OBJECT_MODULE, sonde_stamp());

@@ -425,6 +425,32 @@ TEST_F(Collect, WrongAccessesNameTheNearestRange) {
   FakeRanges::instance().retire(input);
 }
 
+TEST_F(Collect, AWrongAccessNamesItsSourceLine) {
+  std::ifstream file(SONDE_TEST_SOURCE_DIR "/tests/data/cubins/hot_line.cubin", std::ios::binary);
+  const std::string code((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  ASSERT_FALSE(code.empty());
+  Program program;
+  Capture capture(Options{{"collect", "check"}});
+  capture.want(SONDE_ACCESS_INVALID);
+  capture.want(SONDE_ACCESS_LAUNCH);
+  ASSERT_EQ(capture.start(), SONDE_OK);
+  program.module = device().load_module(program.context, code);
+  // 0x200 behind the begin of `hot` lies code of line 3, in line in it (see the tests of the line reader).
+  program.run(
+      [](PatchPlayer &player) {
+        player.at(0x200);
+        player.access(side_by_side(fresh_addresses(4096), 4), 4, kRead, 0x1);
+      },
+      "hot");
+  ASSERT_EQ(capture.stop(), SONDE_OK);
+  ASSERT_EQ(capture.launches().at(0).flags, SONDE_LAUNCH_WATCHED) << capture.session.all_notes();
+  const auto found = capture.fixed<sonde_access_invalid_t>(SONDE_ACCESS_INVALID);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(text_of(found[0].file), "/tmp/cubins/hot_line.cu");
+  EXPECT_EQ(found[0].line, 3u);
+  EXPECT_EQ(text_of(found[0].function), "hot");
+}
+
 TEST_F(Collect, AnAccessBetweenTheTensorsOfAPoolIsWrong) {
   Program program;
   const uint64_t pool = program.allocate(1 << 20);
