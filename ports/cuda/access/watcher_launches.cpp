@@ -60,6 +60,15 @@ std::string Watcher::patch_key() const {
       case kCheck:
         access = "check";
         break;
+      case kObjects | kCheck:
+        access = "objects_check";
+        break;
+      case kObjects | kPages:
+        access = "objects_pages";
+        break;
+      case kObjects | kIntervals:
+        access = "objects_intervals";
+        break;
       default:
         break;
     }

@@ -546,6 +546,36 @@ TEST_F(Collect, MoreThan65536RangesAndAnObjectOfMoreThan4GiB) {
   program.free(large, uint64_t{6} << 30);
 }
 
+// Pairs that are often wanted have patches of their own, which must do what each does alone.
+TEST_F(Collect, ObjectsWithOneOtherFeature) {
+  constexpr struct {
+    const char *collect;
+    uint32_t other;
+    size_t others;
+  } kPairs[] = {{"objects, check", SONDE_ACCESS_INVALID, 1},
+                {"objects, pages", SONDE_ACCESS_PAGES, 1},
+                {"objects, intervals", SONDE_ACCESS_INTERVALS, 2}};
+  for (const auto &pair : kPairs) {
+    Program program;
+    const uint64_t input = program.allocate(64 << 10);
+    Capture capture(Options{{"collect", pair.collect}});
+    capture.want(SONDE_ACCESS_LAUNCH);
+    capture.want(SONDE_ACCESS_OBJECT);
+    capture.want(pair.other);
+    collect(capture, program, [&](PatchPlayer &player) {
+      player.access(side_by_side(input, 4), 4, kRead);
+      player.access(side_by_side(input + 8192, 4), 4, kWrite, 0xf);
+      player.access(side_by_side(input + (64 << 10), 0), 4, kRead, 0x1);  // past the end
+    });
+    EXPECT_EQ(capture.launches().at(0).accesses, 37u) << pair.collect;
+    EXPECT_EQ(capture.launches().at(0).outside, 1u) << pair.collect;
+    ASSERT_EQ(capture.objects().size(), 1u) << pair.collect;
+    EXPECT_EQ(capture.objects()[0].reads, 32u) << pair.collect;
+    EXPECT_EQ(capture.objects()[0].writes, 4u) << pair.collect;
+    EXPECT_EQ(capture.all(pair.other).size(), pair.others) << pair.collect;
+  }
+}
+
 TEST_F(Collect, SeveralFeaturesAtOnce) {
   Program program;
   const uint64_t input = program.allocate(64 << 10);

@@ -59,6 +59,9 @@ class PatchPlayer {
     if (patch == "sonde_intervals") return apply(kIntervals, lanes, size, flags, mask, values);
     if (patch == "sonde_records") return apply(kRecords, lanes, size, flags, mask, values);
     if (patch == "sonde_check") return apply(kCheck, lanes, size, flags, mask, values);
+    if (patch == "sonde_objects_check") return apply(kObjects | kCheck, lanes, size, flags, mask, values);
+    if (patch == "sonde_objects_pages") return apply(kObjects | kPages, lanes, size, flags, mask, values);
+    if (patch == "sonde_objects_intervals") return apply(kObjects | kIntervals, lanes, size, flags, mask, values);
     if (patch == "sonde_several" && watches_block()) {
       apply(state_->features & ~kEvents, lanes, size, flags, mask, values);
     }

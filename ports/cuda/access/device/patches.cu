@@ -485,7 +485,7 @@ __device__ __forceinline__ void count_passes(State *state, uint64_t pc, uint32_t
 
 // ---- accesses to global memory ---------------------------------------------------------------------------------------
 
-// One feature, or (kFeatures == 0) those of the state one after the other.
+// The features that the patch was made for, or (kFeatures == 0) those of the state one after the other.
 template <uint32_t kFeatures>
 __device__ __forceinline__ void global_access(void *user, uint64_t pc, uint64_t address, uint32_t size, uint32_t flags,
                                               const void *value) {
@@ -498,10 +498,10 @@ __device__ __forceinline__ void global_access(void *user, uint64_t pc, uint64_t 
     const uint32_t position = locate(state, static_cast<uint32_t>(pc), address);
     // A generic instruction may go to shared or local memory, whose windows no range covers.
     if (position == 0 && !is_global(address)) return;
-    if (kFeatures == kObjects) count_object(state, position, access_counter(size, flags));
-    if (kFeatures == kPages && position != 0) count_page(state, position, address);
-    if (kFeatures == kIntervals && position != 0) touch(state, position, address, size, flags >> 1 & 1);
-    if (kFeatures == kCheck) check(state, position, pc, address, size, flags);
+    if ((kFeatures & kObjects) != 0) count_object(state, position, access_counter(size, flags));
+    if ((kFeatures & kCheck) != 0) check(state, position, pc, address, size, flags);
+    if ((kFeatures & kPages) != 0 && position != 0) count_page(state, position, address);
+    if ((kFeatures & kIntervals) != 0 && position != 0) touch(state, position, address, size, flags >> 1 & 1);
     return;
   }
   if (!is_global(address)) return;
@@ -607,6 +607,9 @@ SONDE_ACCESS_PATCH(sonde_pages, kPages)
 SONDE_ACCESS_PATCH(sonde_intervals, kIntervals)
 SONDE_ACCESS_PATCH(sonde_records, kRecords)
 SONDE_ACCESS_PATCH(sonde_check, kCheck)
+SONDE_ACCESS_PATCH(sonde_objects_check, kObjects | kCheck)
+SONDE_ACCESS_PATCH(sonde_objects_pages, kObjects | kPages)
+SONDE_ACCESS_PATCH(sonde_objects_intervals, kObjects | kIntervals)
 SONDE_ACCESS_PATCH(sonde_several, 0)
 
 SONDE_PATCH sonde_shared(void *user, uint64_t pc, void *address, uint32_t size, uint32_t flags, const void *) {
