@@ -59,7 +59,8 @@ class Usage(Test):
     def test_help_of_every_subcommand_has_an_example(self):
         text = self.good('--help')
         self.assertIn('Exit status', text)
-        for name in ('run', 'record', 'replay', 'dump', 'doctor', 'list', 'describe', 'call', 'new', 'manifest'):
+        for name in ('run', 'record', 'replay', 'dump', 'doctor', 'list', 'describe', 'call', 'new', 'manifest',
+                     'merge'):
             self.assertIn(name, text)
             self.assertIn('Example', self.good(name, '--help'), name)
 
