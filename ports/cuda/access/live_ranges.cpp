@@ -6,11 +6,25 @@
 
 namespace sonde::cuda::access {
 
-size_t LiveRanges::index_at(uint64_t address) const {
-  const auto found = std::partition_point(ranges_.begin(), ranges_.end(),
-                                          [&](const LiveRange &range) { return range.end <= address; });
-  return static_cast<size_t>(found - ranges_.begin());
+size_t first_after(const std::vector<LiveRange> &ranges, uint64_t address) {
+  const auto found =
+      std::partition_point(ranges.begin(), ranges.end(), [&](const LiveRange &range) { return range.end <= address; });
+  return static_cast<size_t>(found - ranges.begin());
 }
+
+const LiveRange *nearest_range(const std::vector<LiveRange> &ranges, uint64_t address, int64_t *distance) {
+  const size_t at = first_after(ranges, address);
+  const LiveRange *const after = at < ranges.size() ? &ranges[at] : nullptr;
+  const LiveRange *const before = at != 0 ? &ranges[at - 1] : nullptr;
+  if (before != nullptr && (after == nullptr || address - before->end < after->begin - address)) {
+    *distance = static_cast<int64_t>(address - before->end + 1);
+    return before;
+  }
+  if (after != nullptr) *distance = -static_cast<int64_t>(after->begin - address);
+  return after;
+}
+
+size_t LiveRanges::index_at(uint64_t address) const { return first_after(ranges_, address); }
 
 bool LiveRanges::continues(size_t at) const {
   return at != 0 && ranges_[at].allocation != 0 && ranges_[at].allocation == ranges_[at - 1].allocation;
@@ -163,18 +177,6 @@ const LiveRange *LiveRanges::find(uint64_t address) const {
 const LiveRange *LiveRanges::after(uint64_t address) const {
   const size_t at = index_at(address);
   return at < ranges_.size() ? &ranges_[at] : nullptr;
-}
-
-const LiveRange *LiveRanges::nearest(uint64_t address, int64_t *distance) const {
-  const size_t at = index_at(address);
-  const LiveRange *const after = at < ranges_.size() ? &ranges_[at] : nullptr;
-  const LiveRange *const before = at != 0 ? &ranges_[at - 1] : nullptr;
-  if (before != nullptr && (after == nullptr || address - before->end < after->begin - address)) {
-    *distance = static_cast<int64_t>(address - before->end + 1);
-    return before;
-  }
-  if (after != nullptr) *distance = -static_cast<int64_t>(after->begin - address);
-  return after;
 }
 
 const LiveRange *LiveRanges::freed(uint64_t address) const {

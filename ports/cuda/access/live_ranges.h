@@ -23,6 +23,13 @@ struct LiveRange {
   sonde_string_t name = 0;
 };
 
+// Of ranges that are sorted by begin and disjoint, the first that ends after the address; their size when none does.
+size_t first_after(const std::vector<LiveRange> &ranges, uint64_t address);
+
+// The one nearest to an address that none contains, or null; *distance in bytes: negative before its begin, else past its
+// last byte, from 1.
+const LiveRange *nearest_range(const std::vector<LiveRange> &ranges, uint64_t address, int64_t *distance);
+
 class LiveRanges {
  public:
   // An allocation of the runtime begins to live; whatever lived there has ended. Returns its ordinal, from 1; 0 when
@@ -52,10 +59,6 @@ class LiveRanges {
 
   // The first range that ends after the address, or null.
   const LiveRange *after(uint64_t address) const;
-
-  // The range nearest to an address that none contains, or null; *distance in bytes: negative before its begin, else
-  // past its last byte, from 1.
-  const LiveRange *nearest(uint64_t address, int64_t *distance) const;
 
   // The range that contained the address and ended last, of the last 65,536 that ended, or null.
   const LiveRange *freed(uint64_t address) const;

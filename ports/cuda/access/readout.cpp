@@ -333,13 +333,13 @@ void Readout::emit_invalid(Watcher &watcher, const LaunchEntry &entry, RecordWri
   for (uint32_t i = 0; i < kInvalidEntries; ++i) {
     const InvalidAccess &access = slot.invalid[i];
     if (__atomic_load_n(&access.filled, __ATOMIC_ACQUIRE) == 0) continue;
-    const auto after = std::partition_point(ranges.begin(), ranges.end(),
-                                            [&](const LiveRange &range) { return range.end <= access.address; });
+    const size_t at = first_after(ranges, access.address);
+    const LiveRange *const around = at < ranges.size() && ranges[at].begin <= access.address ? &ranges[at] : nullptr;
     uint32_t reason = SONDE_INVALID_OUTSIDE;
     uint64_t ordinal = 0;
-    if (after != ranges.end() && after->begin <= access.address) {
-      reason = access.address + access.size > after->end ? SONDE_INVALID_STRADDLES : SONDE_INVALID_MISALIGNED;
-      ordinal = after->ordinal;
+    if (around != nullptr) {
+      reason = access.address + access.size > around->end ? SONDE_INVALID_STRADDLES : SONDE_INVALID_MISALIGNED;
+      ordinal = around->ordinal;
     } else if ((ordinal = watcher.freed_ordinal(access.address)) != 0) {
       reason = SONDE_INVALID_FREED;
     }
@@ -363,22 +363,14 @@ void Readout::emit_invalid(Watcher &watcher, const LaunchEntry &entry, RecordWri
     record->address = address;
     record->count = one.count;
     record->ordinal = one.ordinal;
-    const auto after = std::partition_point(ranges.begin(), ranges.end(),
-                                            [&](const LiveRange &range) { return range.end <= address; });
+    const size_t at = first_after(ranges, address);
     const LiveRange *nearest = nullptr;
-    if (after != ranges.end() && after->begin <= address) {
-      nearest = &*after;
+    if (at < ranges.size() && ranges[at].begin <= address) {
+      nearest = &ranges[at];
       record->distance =
-          one.reason == SONDE_INVALID_STRADDLES ? static_cast<int64_t>(address + one.first.size - after->end) : 0;
+          one.reason == SONDE_INVALID_STRADDLES ? static_cast<int64_t>(address + one.first.size - nearest->end) : 0;
     } else {
-      if (after != ranges.end()) {
-        nearest = &*after;
-        record->distance = -static_cast<int64_t>(after->begin - address);
-      }
-      if (after != ranges.begin() && (nearest == nullptr || address - (after - 1)->end < nearest->begin - address)) {
-        nearest = &*(after - 1);
-        record->distance = static_cast<int64_t>(address - nearest->end + 1);
-      }
+      nearest = nearest_range(ranges, address, &record->distance);
     }
     if (nearest != nullptr) {
       record->nearest = nearest->begin;

@@ -2,9 +2,9 @@
 
 #include <dlfcn.h>
 #include <glob.h>
-#include <sys/stat.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 namespace sonde::cuda::access {
 
@@ -12,13 +12,9 @@ namespace {
 
 constexpr char kName[] = "libsanitizer-public.so";
 
-bool is_folder(const std::string &path) {
-  struct stat status;
-  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 void add_named(const std::string &path, std::vector<std::string> &out) {
-  if (is_folder(path)) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
     out.push_back(path + "/" + kName);
     out.push_back(path + "/compute-sanitizer/" + kName);
   } else {
@@ -77,7 +73,6 @@ const char *resolve_sanitizer(void *library, SanitizerApi &api) {
   need("sanitizerAlloc", api.allocate);
   need("sanitizerAllocHost", api.allocate_host);
   need("sanitizerFree", api.free);
-  need("sanitizerFreeHost", api.free_host);
   need("sanitizerMemcpyHostToDeviceAsync", api.copy_to_device);
   need("sanitizerMemcpyDeviceToHost", api.copy_to_host);
   need("sanitizerMemset", api.set);
@@ -100,7 +95,6 @@ const char *resolve_driver(void *library, SanitizerApi &api) {
   need("cuMemAllocHost_v2", api.pinned_memory);
   need("cuMemFreeHost", api.free_pinned_memory);
   need("cuDeviceGetAttribute", api.device_attribute);
-  need("cuMemGetInfo_v2", api.memory_info);
   return missing;
 }
 

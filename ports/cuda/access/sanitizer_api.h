@@ -25,7 +25,6 @@ struct SanitizerApi {
   SanitizerResult (*allocate)(Context context, void **out, size_t bytes) = nullptr;
   SanitizerResult (*allocate_host)(Context context, void **out, size_t bytes) = nullptr;
   SanitizerResult (*free)(Context context, void *address) = nullptr;
-  SanitizerResult (*free_host)(Context context, void *address) = nullptr;
   SanitizerResult (*copy_to_device)(void *to, const void *from, size_t bytes, StreamHandle stream) = nullptr;
   SanitizerResult (*copy_to_host)(void *to, const void *from, size_t bytes, StreamHandle stream) = nullptr;
   SanitizerResult (*set)(void *to, int value, size_t bytes, StreamHandle stream) = nullptr;
@@ -44,7 +43,6 @@ struct SanitizerApi {
   int32_t (*pinned_memory)(void **out, size_t bytes) = nullptr;
   int32_t (*free_pinned_memory)(void *address) = nullptr;
   int32_t (*device_attribute)(int32_t *out, int32_t attribute, int32_t device) = nullptr;
-  int32_t (*memory_info)(size_t *free_bytes, size_t *total_bytes) = nullptr;
 
   std::string path;  // of the sanitizer's library
 

@@ -29,6 +29,7 @@ constexpr char kHolder[] = "cuda_access";
 
 // What runs on threads of the port is not the program's.
 thread_local bool own_thread = false;
+
 // Within a callback: what the port itself does there makes no further ones.
 class Quiet {
  public:
@@ -47,7 +48,7 @@ std::thread quiet_thread(Body &&body) {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) sigdelset(&all, fault);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS}) sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   std::thread thread(std::forward<Body>(body));
   pthread_setname_np(thread.native_handle(), "sonde-access");
@@ -56,6 +57,7 @@ std::thread quiet_thread(Body &&body) {
 }
 
 }  // namespace
+
 Watcher &Watcher::instance() {
   static Watcher *const watcher = new Watcher;  // callbacks may come while the process ends
   return *watcher;

@@ -220,7 +220,6 @@ SAME_FUNCTION(function_range, sanitizerGetFunctionPcAndSize);
 SAME_FUNCTION(allocate, sanitizerAlloc);
 SAME_FUNCTION(allocate_host, sanitizerAllocHost);
 SAME_FUNCTION(free, sanitizerFree);
-SAME_FUNCTION(free_host, sanitizerFreeHost);
 SAME_FUNCTION(copy_to_device, sanitizerMemcpyHostToDeviceAsync);
 SAME_FUNCTION(copy_to_host, sanitizerMemcpyDeviceToHost);
 SAME_FUNCTION(set, sanitizerMemset);
@@ -235,7 +234,6 @@ SAME_FUNCTION(launch, cuLaunchKernel);
 SAME_FUNCTION(device_attribute, cuDeviceGetAttribute);
 SAME_FUNCTION(pinned_memory, cuMemAllocHost);
 SAME_FUNCTION(free_pinned_memory, cuMemFreeHost);
-SAME_FUNCTION(memory_info, cuMemGetInfo);
 static_assert(SameFunction<mine::Callback, Sanitizer_CallbackFunc>::value);
 
 }  // namespace

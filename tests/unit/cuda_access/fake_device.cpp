@@ -700,7 +700,6 @@ SanitizerResult sanitizerAllocHost(Context context, void **out, size_t bytes) {
   return device().own_memory(context, out, bytes, true);
 }
 SanitizerResult sanitizerFree(Context, void *address) { return device().free_own(address); }
-SanitizerResult sanitizerFreeHost(Context, void *address) { return device().free_own(address); }
 SanitizerResult sanitizerMemcpyHostToDeviceAsync(void *to, const void *from, size_t bytes, StreamHandle stream) {
   return device().copy_async(to, from, bytes, stream);
 }
@@ -765,10 +764,6 @@ int32_t cuMemFreeHost(void *address) { return device().free_own(address) == kSan
 int32_t cuStreamSynchronize(Stream stream) { return device().wait(stream); }
 int32_t cuDeviceGetAttribute(int32_t *out, int32_t attribute, int32_t) {
   *out = attribute == 75 ? 9 : 0;
-  return 0;
-}
-int32_t cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes) {
-  *free_bytes = *total_bytes = size_t{1} << 30;
   return 0;
 }
 

@@ -223,16 +223,16 @@ TEST(LiveRanges, MoreThan65536RangesAndMoreThanFourGiB) {
 TEST(LiveRanges, TheNearestRangeOfAGapIsTheOneAtLessDistance) {
   LiveRanges live;
   int64_t distance = 0;
-  EXPECT_EQ(live.nearest(5, &distance), nullptr);
+  EXPECT_EQ(nearest_range(live.ranges(), 5, &distance), nullptr);
   live.allocate(1000, 100, kAllocation);
   live.allocate(1200, 100, kAllocation);
-  EXPECT_EQ(live.nearest(1100, &distance)->begin, 1000u);
+  EXPECT_EQ(nearest_range(live.ranges(), 1100, &distance)->begin, 1000u);
   EXPECT_EQ(distance, 1);
-  EXPECT_EQ(live.nearest(1199, &distance)->begin, 1200u);
+  EXPECT_EQ(nearest_range(live.ranges(), 1199, &distance)->begin, 1200u);
   EXPECT_EQ(distance, -1);
-  EXPECT_EQ(live.nearest(990, &distance)->begin, 1000u);
+  EXPECT_EQ(nearest_range(live.ranges(), 990, &distance)->begin, 1000u);
   EXPECT_EQ(distance, -10);
-  EXPECT_EQ(live.nearest(1500, &distance)->begin, 1200u);
+  EXPECT_EQ(nearest_range(live.ranges(), 1500, &distance)->begin, 1200u);
   EXPECT_EQ(distance, 201);
 }
 
@@ -399,7 +399,7 @@ TEST(LiveRanges, RandomHistoriesMatchAModelOfEachByte) {
           }
         }
         int64_t distance = 0;
-        const LiveRange *const nearest = live.nearest(at, &distance);
+        const LiveRange *const nearest = nearest_range(live.ranges(), at, &distance);
         ASSERT_EQ(nearest != nullptr ? distance : 0, expected) << at << " after\n" << history;
         if (nearest != nullptr) {
           ASSERT_EQ(nearest->ordinal, model.at(at - expected));
