@@ -126,6 +126,27 @@ const sonde_field_t kAccessEvents[] = {
     SONDE_FIELD(sonde_access_events_t, data, SONDE_KIND_SPAN_BYTES, "", ""),
 };
 
+const sonde_field_t kAccessTransfer[] = {
+    SONDE_FIELD(sonde_access_transfer_t, source, SONDE_KIND_ADDRESS, "", ""),
+    SONDE_FIELD(sonde_access_transfer_t, target, SONDE_KIND_ADDRESS, "", ""),
+    SONDE_FIELD(sonde_access_transfer_t, bytes, SONDE_KIND_UINT, "bytes", ""),
+    SONDE_FIELD(sonde_access_transfer_t, width, SONDE_KIND_UINT, "bytes", ""),
+    SONDE_FIELD(sonde_access_transfer_t, rows, SONDE_KIND_UINT, "", ""),
+    SONDE_FIELD(sonde_access_transfer_t, source_pitch, SONDE_KIND_UINT, "bytes", ""),
+    SONDE_FIELD(sonde_access_transfer_t, target_pitch, SONDE_KIND_UINT, "bytes", ""),
+    SONDE_FIELD(sonde_access_transfer_t, stream, SONDE_KIND_ID, "", ""),
+    SONDE_FIELD(sonde_access_transfer_t, correlation, SONDE_KIND_ID, "", ""),
+    SONDE_FIELD(sonde_access_transfer_t, graph_node, SONDE_KIND_ID, "", ""),
+    SONDE_FIELD(sonde_access_transfer_t, graph_exec, SONDE_KIND_ID, "", ""),
+    SONDE_FIELD(sonde_access_transfer_t, context, SONDE_KIND_ID, "", ""),
+    SONDE_FIELD(sonde_access_transfer_t, device, SONDE_KIND_ID, "", ""),
+    SONDE_FIELD(sonde_access_transfer_t, kind, SONDE_KIND_ENUM, "",
+                "unknown|host_to_device|device_to_host|device_to_device|host_to_host|peer_to_peer|host_to_array|array_"
+                "to_host|array_to_array|array_to_device|device_to_array"),
+    SONDE_FIELD(sonde_access_transfer_t, value, SONDE_KIND_UINT, "", ""),
+    SONDE_FIELD(sonde_access_transfer_t, flags, SONDE_KIND_FLAGS, "", "asynchronous|set|graph"),
+};
+
 const sonde_record_type_t kAccessTypes[] = {
     {SONDE_ACCESS_LAUNCH, sizeof(sonde_access_launch_t), "launch", "a kernel launch that was seen, watched or not",
      kAccessLaunch, std::size(kAccessLaunch), sizeof(sonde_field_t)},
@@ -146,6 +167,8 @@ const sonde_record_type_t kAccessTypes[] = {
      std::size(kAccessInvalid), sizeof(sonde_field_t)},
     {SONDE_ACCESS_EVENTS, sizeof(sonde_access_events_t), "events", "events of device code, packed", kAccessEvents,
      std::size(kAccessEvents), sizeof(sonde_field_t)},
+    {SONDE_ACCESS_TRANSFER, sizeof(sonde_access_transfer_t), "transfer", "a copy or set that the host asked for",
+     kAccessTransfer, std::size(kAccessTransfer), sizeof(sonde_field_t)},
 };
 
 }  // namespace

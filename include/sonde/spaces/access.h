@@ -1,7 +1,7 @@
 // Space sonde.access: what device code did to memory.
 //
 // A port that watches device code makes one LAUNCH record for each kernel launch it saw, watched or not, and after it
-// what the session's demand asks for, by the cheapest means. A launch is named by `launch`, an ordinal of the source;
+// what the session's demand asks for, by the cheapest means; and a TRANSFER for each copy and set of the host. A launch is named by `launch`, an ordinal of the source;
 // SONDE_ACCESS_OBJECT, _PAGES, _INTERVALS, _INSTRUCTION, _WARPS, _INVALID and _EVENTS carry it. Counts are exact for
 // what was watched; what was left out is in the launch's `kernel_period`, `block_period`, `flags` and `dropped`.
 // A thread's access counts once whatever its width; `bytes` is what the threads asked for.
@@ -19,6 +19,7 @@
 #define SONDE_ACCESS_WARPS 6u
 #define SONDE_ACCESS_INVALID 7u
 #define SONDE_ACCESS_EVENTS 8u
+#define SONDE_ACCESS_TRANSFER 9u
 
 // Bits of a launch's `flags`.
 #define SONDE_LAUNCH_WATCHED 0x1u        // device code was patched and reported
@@ -172,5 +173,31 @@ typedef struct sonde_access_events_t {
   uint64_t count;
   sonde_span_t data;  // bytes
 } sonde_access_events_t;
+
+#define SONDE_TRANSFER_ASYNC 0x1u
+#define SONDE_TRANSFER_SET 0x2u    // `source` is 0 and `value` the pattern
+#define SONDE_TRANSFER_GRAPH 0x4u  // a node of a graph launch
+
+// A copy or set that the host asked for, with the addresses that sonde.device.copy and .set do not have. `time` is the
+// host's stamp of the call, so transfers and launches are in the program's order. Rows lie `pitch` bytes apart.
+typedef struct sonde_access_transfer_t {
+  sonde_record_t header;
+  uint64_t source;  // first byte
+  uint64_t target;
+  uint64_t bytes;         // moved: width * rows
+  uint64_t width;         // of a row, bytes
+  uint64_t rows;          // in all slices
+  uint64_t source_pitch;  // 0: rows follow each other
+  uint64_t target_pitch;
+  uint64_t stream;       // the runtime's handle
+  uint64_t correlation;  // 0: unknown
+  uint64_t graph_node;   // 0: not from a graph
+  uint32_t graph_exec;
+  uint32_t context;
+  uint32_t device;
+  uint32_t kind;   // SONDE_COPY_*, device.h
+  uint32_t value;  // of a set
+  uint32_t flags;  // SONDE_TRANSFER_*
+} sonde_access_transfer_t;
 
 #endif

@@ -83,7 +83,7 @@ sonde_status Port::demand() {
   const std::lock_guard life(life_mutex_);
   if (!running_) return SONDE_OK;
   uint64_t types = 0;
-  for (uint32_t type = SONDE_ACCESS_LAUNCH; type <= SONDE_ACCESS_EVENTS; ++type) {
+  for (uint32_t type = SONDE_ACCESS_LAUNCH; type <= SONDE_ACCESS_TRANSFER; ++type) {
     if (wants(SONDE_SPACE_ACCESS, type)) types |= uint64_t{1} << type;
   }
   access_.store(types, std::memory_order_relaxed);

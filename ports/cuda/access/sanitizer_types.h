@@ -24,6 +24,8 @@ namespace domain {
 constexpr uint32_t kDriverApi = 1;
 constexpr uint32_t kResource = 3;
 constexpr uint32_t kLaunch = 5;
+constexpr uint32_t kMemcpy = 6;
+constexpr uint32_t kMemset = 7;
 constexpr uint32_t kGraphs = 10;
 }  // namespace domain
 
@@ -50,6 +52,8 @@ namespace launch {
 constexpr uint32_t kBegin = 1;
 constexpr uint32_t kEnd = 3;
 }  // namespace launch
+
+constexpr uint32_t kTransferStarting = 1;  // of both domains
 
 namespace graphs {
 constexpr uint32_t kExecCreated = 2;
@@ -83,6 +87,8 @@ constexpr uint32_t kBulkReduceToGlobal = 37;
 }  // namespace instruction
 
 constexpr uint32_t kGraphNodeKernel = 0;
+constexpr uint32_t kGraphNodeMemcpy = 1;
+constexpr uint32_t kGraphNodeMemset = 2;
 
 // Bits of ResourceMemory::flags.
 constexpr uint32_t kMemoryModule = 0x1;
@@ -158,6 +164,41 @@ struct Launch {
   StreamHandle api_stream_handle;
 };
 
+struct MemcpyData {
+  Context source_context;
+  Context target_context;
+  Stream source_stream;
+  StreamHandle source_stream_handle;
+  Stream target_stream;
+  StreamHandle target_stream_handle;
+  uint64_t source;
+  uint64_t target;
+  uint64_t bytes;
+  uint64_t width;
+  uint64_t height;
+  uint64_t depth;
+  uint64_t source_pitch;
+  uint64_t target_pitch;
+  uint32_t is_async;
+  uint32_t direction;  // 0 unknown, 1 host to host, 2 host to device, 3 device to host, 4 device to device
+  Context api_context;
+  Stream api_stream;
+  StreamHandle api_stream_handle;
+};
+
+struct MemsetData {
+  Context context;
+  Stream stream;
+  StreamHandle stream_handle;
+  uint64_t address;
+  uint64_t width;  // elements
+  uint64_t height;
+  uint64_t pitch;  // bytes
+  uint32_t element_bytes;
+  uint32_t value;
+  uint32_t is_async;
+};
+
 struct GraphExecEvent {
   void *graph;
   GraphExec exec;
@@ -171,7 +212,11 @@ struct GraphNodeLaunch {
   uint32_t launch_id;
   GraphNode node;
   uint32_t node_type;
-  Launch launch;  // of kernel nodes; other types have other data here
+  union {
+    Launch launch;  // by node_type
+    MemcpyData copy;
+    MemsetData set;
+  };
 };
 
 struct GraphLaunch {

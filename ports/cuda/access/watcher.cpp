@@ -101,7 +101,8 @@ bool Watcher::open(Port *port, const WatcherSettings &settings) {
   if (!open_sanitizer(settings.sanitizer, api_, reason)) return refuse(reason);
   settings_ = settings;
   SanitizerResult result = api_.subscribe(&subscriber_, callback, this);
-  for (const uint32_t domain : {domain::kResource, domain::kLaunch, domain::kGraphs}) {
+  for (const uint32_t domain :
+       {domain::kResource, domain::kLaunch, domain::kMemcpy, domain::kMemset, domain::kGraphs}) {
     if (result == kSanitizerSuccess) result = api_.enable_domain(1, subscriber_, domain);
   }
   if (result != kSanitizerSuccess) {
@@ -323,6 +324,12 @@ void Watcher::callback(void *user, uint32_t domain, uint32_t id, const void *dat
       } else if (id == launch::kEnd) {
         self->on_launch_end(static_cast<const Launch *>(data)->stream_handle);
       }
+      break;
+    case domain::kMemcpy:
+      if (id == kTransferStarting) self->on_copy(*static_cast<const MemcpyData *>(data), 0, 0);
+      break;
+    case domain::kMemset:
+      if (id == kTransferStarting) self->on_set(*static_cast<const MemsetData *>(data), 0, 0);
       break;
     case domain::kGraphs:
       self->on_graph(id, data);

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <sonde/ranges.h>
+#include <sonde/spaces/access.h>
 #include <sonde/status.h>
 #include <sonde/toolkit/cubin_lines.h>
 
@@ -33,7 +34,7 @@ struct WatcherSettings {
   std::string sanitizer;  // file or folder of the library, "" to search
   std::string folder;     // of the device code, "" beside the plugin
   SpaceOptions space;
-  uint32_t record_threads = 4;
+  uint32_t record_threads = 8;
 };
 
 // What the sessions want, together.
@@ -124,8 +125,12 @@ class Watcher {
 
   static void callback(void *user, uint32_t domain, uint32_t id, const void *data);
   void on_resource(uint32_t id, const void *data);
+  void on_copy(const MemcpyData &copy, uint64_t graph_node, uint32_t graph_exec);
+  void on_set(const MemsetData &set, uint64_t graph_node, uint32_t graph_exec);
+  void emit_transfer(sonde_access_transfer_t &record, Context context, uint64_t graph_node, uint32_t graph_exec);
   void on_driver_call(uint32_t id, const ApiCall &call);
   void on_launch_begin(const Launch &launch, uint64_t graph_node, uint64_t graph_exec);
+  uint32_t graph_number(GraphExec exec);
   bool join_twin(const Launch &launch, LaunchEntry &entry);
   void begin_alone(const Launch &launch, LaunchEntry &entry);
   uint32_t give_state(const Launch &launch, const FunctionInfo &function, Space &space, uint64_t number,

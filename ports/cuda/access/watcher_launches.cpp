@@ -315,6 +315,13 @@ void Watcher::on_launch_end(StreamHandle) {
   wake_.notify_one();
 }
 
+uint32_t Watcher::graph_number(GraphExec exec) {
+  const std::lock_guard hold(module_mutex_);
+  const auto [place, added] = graph_numbers_.try_emplace(exec, last_graph_ + 1);
+  if (added) ++last_graph_;
+  return place->second;
+}
+
 void Watcher::on_graph(uint32_t id, const void *data) {
   switch (id) {
     case graphs::kExecCreated: {
@@ -329,15 +336,11 @@ void Watcher::on_graph(uint32_t id, const void *data) {
       break;
     case graphs::kNodeBegin: {
       const auto &node = *static_cast<const GraphNodeLaunch *>(data);
-      if (!in_graph || node.node_type != kGraphNodeKernel) break;
-      uint32_t number = 0;
-      {
-        const std::lock_guard hold(module_mutex_);
-        const auto [place, added] = graph_numbers_.try_emplace(node.exec, last_graph_ + 1);
-        if (added) ++last_graph_;
-        number = place->second;
-      }
-      on_launch_begin(node.launch, reinterpret_cast<uint64_t>(node.node), number);
+      if (!in_graph) break;
+      const auto identity = reinterpret_cast<uint64_t>(node.node);
+      if (node.node_type == kGraphNodeKernel) on_launch_begin(node.launch, identity, graph_number(node.exec));
+      if (node.node_type == kGraphNodeMemcpy) on_copy(node.copy, identity, graph_number(node.exec));
+      if (node.node_type == kGraphNodeMemset) on_set(node.set, identity, graph_number(node.exec));
       break;
     }
     case graphs::kLaunchEnd:

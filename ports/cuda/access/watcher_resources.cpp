@@ -1,6 +1,7 @@
 // What there is: contexts, modules, memory, as the library's callbacks tell.
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <shared_mutex>
 
 #include <sonde/spaces/access.h>
@@ -28,6 +29,10 @@ uint32_t memory_kind(uint32_t flags, bool pinned) {
   }
   return (flags & kMemoryModule) != 0 ? SONDE_MEMORY_DEVICE_STATIC : SONDE_MEMORY_DEVICE;
 }
+
+// By the library's number of a direction.
+constexpr uint32_t kCopyKinds[] = {SONDE_COPY_UNKNOWN, SONDE_COPY_HOST_TO_HOST, SONDE_COPY_HOST_TO_DEVICE,
+                                   SONDE_COPY_DEVICE_TO_HOST, SONDE_COPY_DEVICE_TO_DEVICE};
 
 // The module's line tables, null where it has none.
 std::shared_ptr<const toolkit::CubinLines> lines_of(const ResourceModule &module) {
@@ -240,6 +245,55 @@ uint64_t Watcher::freed(uint64_t address, const ResourceMemory *memory, bool pin
     if (port->wants(SONDE_SPACE_MEMORY, SONDE_MEMORY_FREE)) emit(*port, record);
   }
   return end;
+}
+
+// ---- copies and sets -------------------------------------------------------------------------------------------------
+
+void Watcher::on_copy(const MemcpyData &copy, uint64_t graph_node, uint32_t graph_exec) {
+  if (!active_) return;
+  sonde_access_transfer_t record = {};
+  record.source = copy.source;
+  record.target = copy.target;
+  record.rows = std::max<uint64_t>(copy.height, 1) * std::max<uint64_t>(copy.depth, 1);
+  record.width = copy.width != 0 ? copy.width : copy.bytes / record.rows;
+  record.bytes = copy.bytes != 0 ? copy.bytes : record.width * record.rows;
+  record.source_pitch = record.rows > 1 ? copy.source_pitch : 0;
+  record.target_pitch = record.rows > 1 ? copy.target_pitch : 0;
+  record.kind = copy.direction < std::size(kCopyKinds) ? kCopyKinds[copy.direction] : SONDE_COPY_UNKNOWN;
+  record.flags = copy.is_async != 0 ? SONDE_TRANSFER_ASYNC : 0;
+  record.stream = reinterpret_cast<uint64_t>(copy.api_stream);
+  emit_transfer(record, copy.api_context, graph_node, graph_exec);
+}
+
+void Watcher::on_set(const MemsetData &set, uint64_t graph_node, uint32_t graph_exec) {
+  if (!active_) return;
+  sonde_access_transfer_t record = {};
+  record.target = set.address;
+  record.rows = std::max<uint64_t>(set.height, 1);
+  record.width = set.width * std::max(set.element_bytes, 1u);
+  record.bytes = record.width * record.rows;
+  record.target_pitch = record.rows > 1 ? set.pitch : 0;
+  record.value = set.value;
+  record.flags = SONDE_TRANSFER_SET | (set.is_async != 0 ? SONDE_TRANSFER_ASYNC : 0);
+  record.stream = reinterpret_cast<uint64_t>(set.stream);
+  emit_transfer(record, set.context, graph_node, graph_exec);
+}
+
+void Watcher::emit_transfer(sonde_access_transfer_t &record, Context context, uint64_t graph_node,
+                            uint32_t graph_exec) {
+  SONDE_RECORD_INIT(&record, SONDE_SPACE_ACCESS, SONDE_ACCESS_TRANSFER, sonde_stamp());
+  record.graph_node = graph_node;
+  record.graph_exec = graph_exec;
+  if (graph_node != 0) record.flags |= SONDE_TRANSFER_GRAPH;
+  {
+    const std::lock_guard hold(module_mutex_);
+    const auto space = spaces_.find(context);
+    if (space != spaces_.end()) record.device = static_cast<uint32_t>(space->second->device());
+  }
+  const std::shared_lock hold(ports_mutex_);
+  for (const Port *port : ports_) {
+    if (port->wants(SONDE_SPACE_ACCESS, SONDE_ACCESS_TRANSFER)) emit(*port, record);
+  }
 }
 
 }  // namespace sonde::cuda::access

@@ -29,6 +29,8 @@ static_assert(sizeof(mine::SanitizerResult) == sizeof(SanitizerResult));
 SAME_VALUE(mine::domain::kDriverApi, SANITIZER_CB_DOMAIN_DRIVER_API);
 SAME_VALUE(mine::domain::kResource, SANITIZER_CB_DOMAIN_RESOURCE);
 SAME_VALUE(mine::domain::kLaunch, SANITIZER_CB_DOMAIN_LAUNCH);
+SAME_VALUE(mine::domain::kMemcpy, SANITIZER_CB_DOMAIN_MEMCPY);
+SAME_VALUE(mine::domain::kMemset, SANITIZER_CB_DOMAIN_MEMSET);
 SAME_VALUE(mine::domain::kGraphs, SANITIZER_CB_DOMAIN_GRAPHS);
 
 SAME_VALUE(mine::driver_call::kMemMap, SANITIZER_CBID_DRIVER_API_cuMemMap);
@@ -68,6 +70,13 @@ SAME_VALUE(mine::resource::kPoolPointerImported, SANITIZER_CBID_RESOURCE_MEMPOOL
 SAME_VALUE(mine::launch::kBegin, SANITIZER_CBID_LAUNCH_BEGIN);
 SAME_VALUE(mine::launch::kEnd, SANITIZER_CBID_LAUNCH_END);
 
+SAME_VALUE(mine::kTransferStarting, SANITIZER_CBID_MEMCPY_STARTING);
+SAME_VALUE(mine::kTransferStarting, SANITIZER_CBID_MEMSET_STARTING);
+SAME_VALUE(1, SANITIZER_MEMCPY_DIRECTION_HOST_TO_HOST);
+SAME_VALUE(2, SANITIZER_MEMCPY_DIRECTION_HOST_TO_DEVICE);
+SAME_VALUE(3, SANITIZER_MEMCPY_DIRECTION_DEVICE_TO_HOST);
+SAME_VALUE(4, SANITIZER_MEMCPY_DIRECTION_DEVICE_TO_DEVICE);
+
 SAME_VALUE(mine::graphs::kExecCreated, SANITIZER_CBID_GRAPHS_GRAPHEXEC_CREATED);
 SAME_VALUE(mine::graphs::kNodeBegin, SANITIZER_CBID_GRAPHS_NODE_LAUNCH_BEGIN);
 SAME_VALUE(mine::graphs::kNodeEnd, SANITIZER_CBID_GRAPHS_NODE_LAUNCH_END);
@@ -96,6 +105,8 @@ SAME_VALUE(mine::instruction::kBulkSharedToGlobal, SANITIZER_INSTRUCTION_BULK_CO
 SAME_VALUE(mine::instruction::kBulkReduceToGlobal, SANITIZER_INSTRUCTION_BULK_REDUCTION_SHARED_TO_GLOBAL);
 
 SAME_VALUE(mine::kGraphNodeKernel, CU_GRAPH_NODE_TYPE_KERNEL);
+SAME_VALUE(mine::kGraphNodeMemcpy, CU_GRAPH_NODE_TYPE_MEMCPY);
+SAME_VALUE(mine::kGraphNodeMemset, CU_GRAPH_NODE_TYPE_MEMSET);
 SAME_VALUE(mine::kMemoryModule, SANITIZER_MEMORY_FLAG_MODULE);
 SAME_VALUE(mine::kMemoryManaged, SANITIZER_MEMORY_FLAG_MANAGED);
 SAME_VALUE(mine::kMemoryHostMapped, SANITIZER_MEMORY_FLAG_HOST_MAPPED);
@@ -133,6 +144,33 @@ SAME(ResourceModule, module, Sanitizer_ResourceModuleData, module);
 SAME(ResourceModule, code_bytes, Sanitizer_ResourceModuleData, cubinSize);
 SAME(ResourceModule, code, Sanitizer_ResourceModuleData, pCubin);
 SAME(ResourceModule, library, Sanitizer_ResourceModuleData, library);
+SAME(MemcpyData, source_context, Sanitizer_MemcpyData, srcContext);
+SAME(MemcpyData, target_context, Sanitizer_MemcpyData, dstContext);
+SAME(MemcpyData, source, Sanitizer_MemcpyData, srcAddress);
+SAME(MemcpyData, target, Sanitizer_MemcpyData, dstAddress);
+SAME(MemcpyData, bytes, Sanitizer_MemcpyData, size);
+SAME(MemcpyData, width, Sanitizer_MemcpyData, width);
+SAME(MemcpyData, height, Sanitizer_MemcpyData, height);
+SAME(MemcpyData, depth, Sanitizer_MemcpyData, depth);
+SAME(MemcpyData, source_pitch, Sanitizer_MemcpyData, srcPitch);
+SAME(MemcpyData, target_pitch, Sanitizer_MemcpyData, dstPitch);
+SAME(MemcpyData, is_async, Sanitizer_MemcpyData, isAsync);
+SAME(MemcpyData, direction, Sanitizer_MemcpyData, direction);
+SAME(MemcpyData, api_context, Sanitizer_MemcpyData, apiContext);
+SAME(MemcpyData, api_stream, Sanitizer_MemcpyData, apiStream);
+SAME(MemcpyData, api_stream_handle, Sanitizer_MemcpyData, hApiStream);
+SAME(MemsetData, context, Sanitizer_MemsetData, context);
+SAME(MemsetData, stream, Sanitizer_MemsetData, stream);
+SAME(MemsetData, stream_handle, Sanitizer_MemsetData, hStream);
+SAME(MemsetData, address, Sanitizer_MemsetData, address);
+SAME(MemsetData, width, Sanitizer_MemsetData, width);
+SAME(MemsetData, height, Sanitizer_MemsetData, height);
+SAME(MemsetData, pitch, Sanitizer_MemsetData, pitch);
+SAME(MemsetData, element_bytes, Sanitizer_MemsetData, elementSize);
+SAME(MemsetData, value, Sanitizer_MemsetData, value);
+SAME(MemsetData, is_async, Sanitizer_MemsetData, isAsync);
+SAME(GraphNodeLaunch, copy, Sanitizer_GraphNodeLaunchData, memcpyData);
+SAME(GraphNodeLaunch, set, Sanitizer_GraphNodeLaunchData, memsetData);
 SAME(ResourceMemory, address, Sanitizer_ResourceMemoryData, address);
 SAME(ResourceMemory, bytes, Sanitizer_ResourceMemoryData, size);
 SAME(ResourceMemory, context, Sanitizer_ResourceMemoryData, context);

@@ -214,6 +214,9 @@ class Device final : public FakeDevice {
     tell(context, resource::kDeviceFreed, address, bytes, 0, nullptr);
   }
 
+  void tell_copy(const MemcpyData &copy) override { call(domain::kMemcpy, kTransferStarting, &copy); }
+  void tell_set(const MemsetData &set) override { call(domain::kMemset, kTransferStarting, &set); }
+
   void map(Context context, uint64_t address, uint64_t bytes) override {
     const MemMapParameters parameters = {address, bytes, 0, 1, 0};
     api_call(context, driver_call::kMemMap, &parameters);

@@ -67,6 +67,9 @@ class FakeDevice {
   // Tells of memory without making any.
   virtual void tell_allocated(Context context, uint64_t address, uint64_t bytes, uint32_t flags = 0) = 0;
   virtual void tell_freed(Context context, uint64_t address, uint64_t bytes) = 0;
+  // Tell of copies and sets without making any.
+  virtual void tell_copy(const MemcpyData &copy) = 0;
+  virtual void tell_set(const MemsetData &set) = 0;
   virtual void map(Context context, uint64_t address, uint64_t bytes) = 0;
   virtual void unmap(Context context, uint64_t address, uint64_t bytes) = 0;
 

@@ -71,6 +71,68 @@ TEST_F(Launches, StreamsMayEndInAnotherOrder) {
   }
 }
 
+TEST_F(Launches, CopiesAndSetsOfTheHostComeWithTheirAddresses) {
+  Program program;
+  const uint64_t object = program.allocate(4096);
+  Capture capture;
+  capture.want(SONDE_ACCESS_TRANSFER);
+  ASSERT_EQ(capture.start(), SONDE_OK);
+  MemcpyData copy = {};
+  copy.api_context = program.context;
+  copy.api_stream = reinterpret_cast<Stream>(0x77);
+  copy.source = 0x1234;
+  copy.target = object;
+  copy.bytes = 4096;
+  copy.width = 4096;
+  copy.height = 1;
+  copy.depth = 1;
+  copy.source_pitch = 4096;
+  copy.is_async = 1;
+  copy.direction = 2;
+  device().tell_copy(copy);
+  // Two slices of three rows of 16 bytes, 64 apart.
+  copy.source = object;
+  copy.target = 0x1234;
+  copy.bytes = 0;
+  copy.width = 16;
+  copy.height = 3;
+  copy.depth = 2;
+  copy.source_pitch = 64;
+  copy.target_pitch = 16;
+  copy.is_async = 0;
+  copy.direction = 3;
+  device().tell_copy(copy);
+  MemsetData set = {};
+  set.context = program.context;
+  set.address = object + 256;
+  set.width = 10;
+  set.height = 1;
+  set.element_bytes = 4;
+  set.value = 0xabcdef01;
+  device().tell_set(set);
+  ASSERT_EQ(capture.stop(), SONDE_OK);
+  const auto transfers = capture.session.emitted_of<sonde_access_transfer_t>(SONDE_SPACE_ACCESS, SONDE_ACCESS_TRANSFER);
+  ASSERT_EQ(transfers.size(), 3u);
+  EXPECT_EQ(transfers[0].source, 0x1234u);
+  EXPECT_EQ(transfers[0].target, object);
+  EXPECT_EQ(transfers[0].bytes, 4096u);
+  EXPECT_EQ(transfers[0].rows, 1u);
+  EXPECT_EQ(transfers[0].source_pitch, 0u) << "one row has no pitch";
+  EXPECT_EQ(transfers[0].stream, 0x77u);
+  EXPECT_EQ(transfers[0].kind, SONDE_COPY_HOST_TO_DEVICE);
+  EXPECT_EQ(transfers[0].flags, SONDE_TRANSFER_ASYNC);
+  EXPECT_EQ(transfers[1].bytes, 96u) << "2 x 3 rows of 16 bytes";
+  EXPECT_EQ(transfers[1].rows, 6u);
+  EXPECT_EQ(transfers[1].source_pitch, 64u);
+  EXPECT_EQ(transfers[1].kind, SONDE_COPY_DEVICE_TO_HOST);
+  EXPECT_EQ(transfers[1].flags, 0u);
+  EXPECT_EQ(transfers[2].target, object + 256);
+  EXPECT_EQ(transfers[2].source, 0u);
+  EXPECT_EQ(transfers[2].bytes, 40u) << "ten elements of 4 bytes";
+  EXPECT_EQ(transfers[2].value, 0xabcdef01u);
+  EXPECT_EQ(transfers[2].flags, SONDE_TRANSFER_SET);
+}
+
 TEST_F(Launches, AKernelThatRunsDoesNotHoldUpTheResultsOfOthers) {
   Program program;
   const uint64_t input = program.allocate(4096);
