@@ -76,6 +76,13 @@ class LifetimeMap {
     return it->second.contains(address) ? &it->second : nullptr;
   }
 
+  // The live range that holds `address`, else the first one behind it.
+  const Object *next_live(uint64_t address) const {
+    if (const Object *const object = find_live(address); object != nullptr) return object;
+    const auto it = live_.lower_bound(address);
+    return it == live_.end() ? nullptr : &it->second;
+  }
+
   uint64_t live_count() const { return live_.size(); }
   uint64_t live_bytes() const { return live_bytes_; }
 
