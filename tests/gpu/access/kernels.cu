@@ -39,11 +39,11 @@ __global__ void k_vector2(const float2 *a, float2 *b) { b[me()] = a[me()]; }
 __global__ void k_vector4(const float4 *a, float4 *b) { b[me()] = a[me()]; }
 __global__ void k_bytes(const uint8_t *a, uint8_t *b) { b[me()] = a[me()]; }
 __global__ void k_shorts(const uint16_t *a, uint16_t *b) { b[me()] = a[me()]; }
-// One atomic operation a thread, all on one word; its result is used, so that it is no reduction. Written as assembly,
-// because the compiler would make one operation of a warp's.
+// One atomic operation a thread, all on one word; its result is used, so that it is no reduction. An exchange, because the
+// assembler makes one addition of a warp's.
 __global__ void k_atomic(unsigned *counter, unsigned *b) {
   unsigned before;
-  asm volatile("atom.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
+  asm volatile("atom.global.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(threadIdx.x) : "memory");
   b[me()] = before;
 }
 // Atomic operations without a result, of 8 bytes.

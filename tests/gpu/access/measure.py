@@ -5,19 +5,23 @@
 
 `bench.cu` runs under each configuration in a process of its own. `kernel` is the time of the kernel by device events;
 `readable` is the time from the launch until its results were in host memory, counters cleared and all, from the
-capture's own stamps. Both are medians over the launches after the first, divided by those of the configuration `empty`,
+port's own stamps. A script in the same process reads along what the port hands over; `records_to_disk` goes into a capture
+instead. Both are medians over the launches after the first, divided by those of the configuration `empty`,
 which patches the same instructions with a function that returns at once. Bars: see BARS. `sampled` is a loop of launches
 of which one in 20 is watched, against the same loop without any tool.
 """
 
 import argparse
 import json
+import os
 import pathlib
 import shutil
 import statistics
 import subprocess
 import sys
 import time
+
+HERE = pathlib.Path(__file__).resolve().parent
 
 # Configuration, kernel, measure, the most it may be.
 BARS = [
@@ -35,6 +39,7 @@ BARS = [
     ("records", "heavy", "readable", 6.0),
 ]
 SAMPLED_BAR = 2.5
+# What the script that reads along takes, with the number that its records carry.
 CONFIGURATIONS = {
     "empty": {"collect": "objects", "patch": "empty"},
     "naive": {"collect": "objects", "patch": "naive"},
@@ -47,6 +52,18 @@ CONFIGURATIONS = {
     "instructions": {"collect": "instructions"},
     "objects_and_check": {"collect": "objects, check"},
 }
+TAKEN = {
+    "empty": ("object", None),
+    "naive": ("object", None),
+    "objects": ("object", "reads"),
+    "check": ("invalid", "count"),
+    "pages": ("pages", "bytes"),
+    "intervals": ("intervals", "touched"),
+    "records": ("warps", "count"),
+    "values": ("warps", "count"),
+    "instructions": ("instruction", "threads"),
+    "objects_and_check": ("object", "reads"),
+}
 KERNELS = ("stream", "gather", "heavy")
 
 
@@ -56,21 +73,60 @@ def run(command, seconds):
     )
 
 
+def bench_result(name, done):
+    try:
+        return json.loads(done.stdout.strip().splitlines()[-1])
+    except (IndexError, ValueError):
+        raise RuntimeError(f"{name}: bench gave no result: {done.stderr[-600:]}") from None
+
+
+def read_along(options, name, settings, arguments, seconds=40):
+    """Bench's own JSON, the launches, and the bytes that a script in the same process read, nothing on disk."""
+    configuration = options.out / f"{name}.yaml"
+    report = options.out / f"{name}-report.json"
+    report.unlink(missing_ok=True)
+    kind, count = TAKEN[name]
+    script = {"path": str(HERE / "readable.lua"), "deadline": "20s", "options": {"take": kind, "count": count or False}}
+    tree = {
+        "session": {"memory": "4Gi"},
+        "ports": {"cuda_access": settings},
+        "scripts": [script],
+        "outputs": [{"format": "json", "path": str(report), "rows": 1000000}],
+    }
+    configuration.write_text(json.dumps(tree), encoding="utf-8")
+    prefix = pathlib.Path(options.sonde).resolve().parent.parent
+    inject = next(prefix.rglob("libsonde_inject.so"))
+    environment = dict(os.environ, SONDE_RUN=str(configuration), CUDA_INJECTION64_PATH=str(inject))
+    done = subprocess.run(
+        [options.bench] + arguments, capture_output=True, text=True, errors="replace", timeout=seconds, check=False, env=environment
+    )
+    own = bench_result(name, done)
+    if not report.exists():
+        raise RuntimeError(f"{name}: no report: {done.stderr[-600:]}")
+    tables = {
+        name.split(".", 1)[1]: table for name, table in json.loads(report.read_text(encoding="utf-8"))["tables"].items()
+    }
+    report.unlink()
+    launches = [{"time": row["time"], "fields": row} for row in rows_of(tables["launches"])]
+    return own, launches, sum(row["bytes"] for row in rows_of(tables["totals"]))
+
+
+def rows_of(table):
+    names = [column["name"] if isinstance(column, dict) else column for column in table["columns"]]
+    return [row if isinstance(row, dict) else dict(zip(names, row)) for row in table["rows"]]
+
+
 def record(options, name, settings, arguments, seconds=40):
     """Bench's own JSON, the launches of the capture, and the folder's size in bytes."""
     folder = options.out / "captures" / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     configuration = options.out / f"{name}.yaml"
-    # Room for what comes faster than a disk takes it: the host's memory is what is measured.
+    # Room for what comes faster than a disk takes it.
     tree = {"session": {"memory": "16Gi"}, "ports": {"cuda_access": settings}}
     configuration.write_text(json.dumps(tree), encoding="utf-8")
     command = [options.sonde, "record", "-o", str(folder), "-c", str(configuration), "--"]
-    done = run(command + [options.bench] + arguments, seconds)
-    try:
-        own = json.loads(done.stdout.strip().splitlines()[-1])
-    except (IndexError, ValueError):
-        raise RuntimeError(f"{name}: bench gave no result: {done.stderr[-600:]}") from None
+    own = bench_result(name, run(command + [options.bench] + arguments, seconds))
     dump = run([options.sonde, "dump", str(folder), "--space", "sonde.access", "--type", "launch", "--format", "json"], 30)
     launches = [json.loads(line) for line in dump.stdout.splitlines() if line.strip()]
     bytes_of = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
@@ -84,7 +140,10 @@ def median_of(values):
 
 
 def measure(options, name):
-    own, launches, bytes_of = record(options, name, CONFIGURATIONS[name], [str(options.repeats)])
+    if name == "records_to_disk":
+        own, launches, bytes_of = record(options, name, CONFIGURATIONS["records"], [str(options.repeats)])
+    else:
+        own, launches, bytes_of = read_along(options, name, CONFIGURATIONS[name], [str(options.repeats)])
     row = {"bytes": bytes_of, "flags": {}, "dropped": 0}
     for kernel in KERNELS:
         row[kernel] = {"kernel": median_of(own[kernel])}
@@ -112,7 +171,7 @@ def ratio(results, name, kernel, what):
 
 
 def table(results, none, sampled):
-    lines = ["ratios to `empty`; kernel / readable", f"{'':20}" + "".join(f"{k:>18}" for k in KERNELS) + f"{'capture bytes':>16}"]
+    lines = ["ratios to `empty`; kernel / readable", f"{'':20}" + "".join(f"{k:>18}" for k in KERNELS) + f"{'bytes handed over':>20}"]
     if none:
         lines.append(f"{'no tool, ms':20}" + "".join(f"{median_of(none[k]):>18.3f}" for k in KERNELS))
         for kernel_row in ("empty",):
@@ -124,7 +183,7 @@ def table(results, none, sampled):
         for kernel in KERNELS:
             both = [ratio(results, name, kernel, what) for what in ("kernel", "readable")]
             cells.append(" / ".join("-" if one is None else f"{one:.2f}" for one in both))
-        lines.append(f"{name:20}" + "".join(f"{cell:>18}" for cell in cells) + f"{row['bytes']:>16}")
+        lines.append(f"{name:20}" + "".join(f"{cell:>18}" for cell in cells) + f"{row['bytes']:>20}")
     lines.append("")
     failed = False
     for name, kernel, what, most in BARS:
@@ -155,7 +214,7 @@ def main():
     results, errors = {}, {}
     none = json.loads(run([options.bench, str(options.repeats), "40"], 60).stdout)
     sampled = None
-    for name in CONFIGURATIONS:
+    for name in list(CONFIGURATIONS) + ["records_to_disk"]:
         if time.monotonic() - begin > options.seconds:
             errors[name] = "out of time"
             continue
