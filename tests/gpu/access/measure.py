@@ -39,6 +39,7 @@ BARS = [
     ("records", "heavy", "readable", 6.0),
 ]
 SAMPLED_BAR = 2.5
+SAMPLED_LOOP = "400"  # launches: the first of a kernel is always watched, so a short loop says little
 RESIDENT_BAR = 3.0
 # What the script that reads along takes, with the number that its records carry.
 CONFIGURATIONS = {
@@ -221,7 +222,7 @@ def main():
     options.out.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
     results, errors = {}, {}
-    none = json.loads(run([options.bench, str(options.repeats), "40"], 60).stdout)
+    none = json.loads(run([options.bench, str(options.repeats), SAMPLED_LOOP], 60).stdout)
     sampled = None
     for name in list(CONFIGURATIONS) + ["records_to_disk"]:
         if time.monotonic() - begin > options.seconds:
@@ -233,7 +234,7 @@ def main():
             errors[name] = str(error)[-800:]
     try:
         own, launches, _ = record(
-            options, "sampled", {"collect": "objects", "kernel_period": 20}, ["1", "40"], 40
+            options, "sampled", {"collect": "objects", "kernel_period": 20}, ["1", SAMPLED_LOOP], 40
         )
         loop = [one["fields"] for one in launches if one["fields"]["name"] == "stream"]
         sampled = {
