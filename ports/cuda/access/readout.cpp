@@ -530,6 +530,7 @@ void Readout::read_intervals(LaunchEntry &entry, const std::vector<RecordWriter 
   constexpr uint64_t kPiece = kStagingBytes / sizeof(int64_t);
   uint64_t piece_begin = 1;  // edges [piece_begin, piece_end) lie in the piece; none yet
   uint64_t piece_end = 0;
+  std::vector<sonde_access_intervals_t *> records;
   for (uint64_t kind = 0; kind < 2; ++kind) {
     for (size_t i = 0; i < table.ranges.size(); ++i) {
       const uint64_t last = i + 1 < table.ranges.size() ? begin_of[i + 1] : entries;
@@ -544,10 +545,32 @@ void Readout::read_intervals(LaunchEntry &entry, const std::vector<RecordWriter 
       const uint64_t total = to - from + (open ? 1 : 0);
       for (uint64_t done = 0; done < total;) {
         const uint64_t want = std::min(kMostEdges, total - done);
-        std::vector<uint64_t> values;
-        values.reserve(want);
-        while (values.size() < want && from + done + values.size() < to) {
-          const uint64_t index = from + done + values.size();
+        // Straight from the piece into the records: there may be hundreds of megabytes of edges.
+        records.clear();
+        for (auto &writer : writers) {
+          auto *const record = new_record<sonde_access_intervals_t>(*writer, SONDE_ACCESS_INTERVALS, entry.stamp,
+                                                                    static_cast<uint32_t>(want * sizeof(uint64_t)));
+          if (record == nullptr) continue;
+          record->launch = entry.ordinal;
+          record->address = range.begin;
+          record->bytes = range.end - range.begin;
+          record->ordinal = range.ordinal;
+          record->touched = bytes_touched;
+          record->edges = {sizeof(sonde_access_intervals_t), 0};
+          record->kind = static_cast<uint32_t>(kind + 1);
+          record->granule = 1;
+          records.push_back(record);
+        }
+        uint64_t filled = 0;
+        const auto fill = [&](const uint64_t *values, uint64_t count) {
+          for (sonde_access_intervals_t *const record : records) {
+            std::memcpy(variable_part(record) + filled * sizeof(uint64_t), values, count * sizeof(uint64_t));
+            record->edges.count += static_cast<uint32_t>(count);
+          }
+          filled += count;
+        };
+        while (filled < want && from + done + filled < to) {
+          const uint64_t index = from + done + filled;
           if (index < piece_begin || index >= piece_end) {
             piece_begin = index;
             piece_end = std::min(index + kPiece, place_of[both]);
@@ -556,29 +579,18 @@ void Readout::read_intervals(LaunchEntry &entry, const std::vector<RecordWriter 
             if (api_.launch(code->write, grid, 2, 1, 256, 1, 1, 0, stream, write_arguments, nullptr) != 0 ||
                 !copy(space, piece, edges, (piece_end - piece_begin) * sizeof(int64_t))) {
               trouble_ = "the intervals of a launch could not be read";
+              for (sonde_access_intervals_t *const record : records) {
+                std::memset(variable_part(record) + filled * sizeof(uint64_t), 0, (want - filled) * sizeof(uint64_t));
+              }
               return;
             }
           }
-          const uint64_t take = std::min(std::min(piece_end, to) - index, want - values.size());
-          const auto *const begin = reinterpret_cast<const uint64_t *>(piece) + (index - piece_begin);
-          values.insert(values.end(), begin, begin + take);
+          fill(reinterpret_cast<const uint64_t *>(piece) + (index - piece_begin),
+               std::min(std::min(piece_end, to) - index, want - filled));
         }
-        if (values.size() < want) values.push_back(range.end - range.begin);
-        for (auto &writer : writers) {
-          auto *const record = new_record<sonde_access_intervals_t>(
-              *writer, SONDE_ACCESS_INTERVALS, entry.stamp, static_cast<uint32_t>(values.size() * sizeof(uint64_t)));
-          if (record == nullptr) continue;
-          record->launch = entry.ordinal;
-          record->address = range.begin;
-          record->bytes = range.end - range.begin;
-          record->ordinal = range.ordinal;
-          record->touched = bytes_touched;
-          record->edges = {sizeof(sonde_access_intervals_t), static_cast<uint32_t>(values.size())};
-          record->kind = static_cast<uint32_t>(kind + 1);
-          record->granule = 1;
-          std::memcpy(variable_part(record), values.data(), values.size() * sizeof(uint64_t));
-        }
-        done += values.size();
+        const uint64_t range_bytes = range.end - range.begin;
+        if (filled < want) fill(&range_bytes, 1);
+        done += want;
       }
     }
   }
