@@ -7,7 +7,7 @@ namespace sonde::workload {
 
 HostSide::HostSide(const Options &options, uint32_t other_scopes)
     : options_(&options), other_scopes_(other_scopes), order_(static_cast<size_t>(options.reorder_records)) {
-  nodes_.push_back({kNoNode, nullptr});
+  nodes_.push_back({kNoNode, nullptr, Phase::kOther});
 }
 
 void HostSide::call(uint32_t domain, uint32_t function, uint64_t thread, uint64_t correlation, int32_t result,
@@ -56,8 +56,8 @@ void HostSide::call_end(uint64_t thread, uint64_t correlation, int32_t result, i
 }
 
 void HostSide::scope_begin(ScopeKind kind, uint32_t domain, uint32_t name, uint64_t thread, uint64_t scope,
-                           int64_t time) {
-  push(time, {Event::Type::kBegin, kind, domain, name, thread, scope});
+                           int64_t time, Phase phase) {
+  push(time, {Event::Type::kBegin, kind, domain, name, thread, scope, phase});
 }
 
 void HostSide::scope_end(ScopeKind kind, uint32_t domain, uint64_t thread, uint64_t scope, int64_t time) {
@@ -129,9 +129,10 @@ ScopeRow &HostSide::scope_row(ScopeKind kind, uint32_t domain, uint32_t name) {
       .first->second;
 }
 
-uint32_t HostSide::child_node(uint32_t parent, ScopeRow *row) {
-  const auto [it, is_new] = children_.try_emplace({parent, row}, static_cast<uint32_t>(nodes_.size()));
-  if (is_new) nodes_.push_back({parent, row});
+uint32_t HostSide::child_node(uint32_t parent, ScopeRow *row, Phase own) {
+  const Phase phase = inner_phase(nodes_[parent].phase, own);
+  const auto [it, is_new] = children_.try_emplace({parent, row, phase}, static_cast<uint32_t>(nodes_.size()));
+  if (is_new) nodes_.push_back({parent, row, phase});
   return it->second;
 }
 
@@ -144,7 +145,7 @@ void HostSide::open_scope(int64_t time, const Event &event) {
   std::vector<OpenScope> &stack = open_scopes_[event.thread];
   // Beyond the limit of the tree a path hangs below the root: outer scopes then miss its kernels.
   const bool nested = event.kind != ScopeKind::kRange && !stack.empty() && nodes_.size() < kNodeLimit;
-  const uint32_t node = child_node(nested ? stack.back().node : kNoNode, &row);
+  const uint32_t node = child_node(nested ? stack.back().node : kNoNode, &row, event.phase);
   const OpenScope open{event.kind, event.domain, event.id, time, node};
   row.durations.add_untimed();
   if (event.kind == ScopeKind::kRange) {
@@ -220,6 +221,9 @@ void HostSide::join(const Launch &launch, const LaunchedWork &work) {
     row.latency.add(work.begin - launch.begin);
     row.quantiles.add(work.begin - launch.begin);
   }
+  PhaseTime &phase = phases_[{work.device, nodes_[launch.node].phase}];
+  ++phase.kernels;
+  phase.device_ns += work.length;
   ++visit_;
   for (uint32_t node = launch.node; node != kNoNode; node = nodes_[node].parent) {
     ScopeRow &row = *nodes_[node].row;

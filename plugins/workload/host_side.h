@@ -13,6 +13,7 @@
 
 #include "measures.h"
 #include "options.h"
+#include "phases.h"
 
 namespace sonde::workload {
 
@@ -51,6 +52,12 @@ struct LatencyRow {
   toolkit::Quantiles quantiles;
 };
 
+// Kernels of a phase, by the scopes that were open at their launch.
+struct PhaseTime {
+  uint64_t kernels = 0;
+  int64_t device_ns = 0;
+};
+
 // Feed in any order, then finish. Calls and scopes are put in order of time (reorder_records), then each launch knows
 // the scopes open on its thread. Launches and device records join by correlation; join_records of either side are
 // remembered, oldest forgotten first, so a record whose launch is never seen costs nothing for ever.
@@ -66,7 +73,8 @@ class HostSide {
   void call_begin(uint32_t domain, uint32_t function, uint64_t thread, uint64_t correlation, int64_t time);
   void call_end(uint64_t thread, uint64_t correlation, int32_t result, int64_t time);
 
-  void scope_begin(ScopeKind kind, uint32_t domain, uint32_t name, uint64_t thread, uint64_t scope, int64_t time);
+  void scope_begin(ScopeKind kind, uint32_t domain, uint32_t name, uint64_t thread, uint64_t scope, int64_t time,
+                   Phase phase = Phase::kOther);
   void scope_end(ScopeKind kind, uint32_t domain, uint64_t thread, uint64_t scope, int64_t time);
 
   // A device record; correlation 0 has no launch.
@@ -80,6 +88,9 @@ class HostSide {
   const std::map<std::tuple<ScopeKind, uint32_t, uint32_t>, ScopeRow> &scopes() const { return scopes_; }
   // By device.
   const std::map<uint32_t, LatencyRow> &latencies() const { return latencies_; }
+
+  // (device, phase); kernels whose launch is not known are in none.
+  const std::map<std::tuple<uint32_t, Phase>, PhaseTime> &phases() const { return phases_; }
 
   bool any_launch() const { return launches_seen_ != 0; }
   uint64_t unmatched_ends() const { return unmatched_ends_; }
@@ -98,11 +109,13 @@ class HostSide {
     uint32_t name;
     uint64_t thread;
     uint64_t id;  // correlation or scope
+    Phase phase = Phase::kOther;
   };
   // Scopes that are open one inside the other: a path in a tree, so that a launch remembers one number.
   struct Node {
     uint32_t parent;
     ScopeRow *row;
+    Phase phase;  // of launches in it
   };
   struct OpenScope {
     ScopeKind kind;
@@ -129,7 +142,7 @@ class HostSide {
   void join(const Launch &launch, const LaunchedWork &work);
   void forget(const LaunchedWork &work);
   ScopeRow &scope_row(ScopeKind kind, uint32_t domain, uint32_t name);
-  uint32_t child_node(uint32_t parent, ScopeRow *row);
+  uint32_t child_node(uint32_t parent, ScopeRow *row, Phase phase);
 
   static constexpr uint32_t kNoNode = 0;  // the root
   static constexpr size_t kNodeLimit = 1u << 20;
@@ -145,7 +158,8 @@ class HostSide {
   std::unordered_map<uint64_t, std::vector<OpenScope>> open_scopes_;  // by thread
   std::unordered_map<uint64_t, OpenScope> open_ranges_;               // by scope id
   std::vector<Node> nodes_;
-  std::map<std::pair<uint32_t, ScopeRow *>, uint32_t> children_;
+  std::map<std::tuple<uint32_t, ScopeRow *, Phase>, uint32_t> children_;
+  std::map<std::tuple<uint32_t, Phase>, PhaseTime> phases_;
   std::unordered_map<uint64_t, Launch> launches_;  // by correlation
   std::deque<uint64_t> launch_order_;
   std::unordered_multimap<uint64_t, std::pair<uint64_t, LaunchedWork>> waiting_;  // by correlation: number, work

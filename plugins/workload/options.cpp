@@ -55,30 +55,127 @@ const sonde_option_t kOptionSpecs[kOptionCount] = {
     sonde_option_t{"group_scopes", "true",
                    "scopes whose names differ only in numbers behind the name (\"aten::mm, seq = 7\") share a row", "",
                    "", SONDE_OPTION_BOOL, 0},
+    sonde_option_t{"accesses", "none",
+                   "what to collect of memory accesses, separated by commas: none, objects, pages, intervals, "
+                   "instructions, records. Each patches device code, so a plain run has none; what a capture holds is "
+                   "used anyway",
+                   "", "", SONDE_OPTION_TEXT, 0},
+    sonde_option_t{"optimizer_scopes", "Optimizer.step,Optimizer.zero_grad",
+                   "parts of the names of scopes that make up the optimizer's phase, separated by commas; PyTorch's "
+                   "record_function ranges bear these",
+                   "", "", SONDE_OPTION_TEXT, 0},
+    sonde_option_t{"layer_domain", "torch.nn", "domain of the scopes that are layers", "", "", SONDE_OPTION_TEXT, 0},
+    sonde_option_t{"hot_objects", "100", "rows of hot_objects for each level", "1", "0..1000000", SONDE_OPTION_I64, 0},
+    sonde_option_t{"hot_blocks", "256", "rows of hot_blocks and of the heat map", "1", "0..1000000", SONDE_OPTION_I64,
+                   0},
+    sonde_option_t{"block_bytes", "2097152",
+                   "of a block of an allocation, a power of two; PASTA's hot_analysis has 2 MiB", "bytes",
+                   "1..1099511627776", SONDE_OPTION_I64, 0},
+    sonde_option_t{"object_blocks", "4096", "most blocks of one allocation; its blocks double beyond (own choice)", "1",
+                   "2..1048576", SONDE_OPTION_I64, 0},
+    sonde_option_t{"time_bins", "64", "stretches of time of heat maps and hot objects; they double (own choice)", "1",
+                   "2..65536", SONDE_OPTION_I64, 0},
+    sonde_option_t{"reuse_intervals", "256", "pieces of an allocation with writers and readers of their own", "1",
+                   "1..1048576", SONDE_OPTION_I64, 0},
+    sonde_option_t{"reuse_pairs", "4096", "pairs of producer and consumer told apart; more share one row", "1",
+                   "1..1048576", SONDE_OPTION_I64, 0},
+    sonde_option_t{"remembered_launches", "65536", "launches of a process that their records may still name", "1",
+                   "64..16777216", SONDE_OPTION_I64, 0},
+    sonde_option_t{"instruction_limit", "16384", "instructions told apart", "1", "1..16777216", SONDE_OPTION_I64, 0},
+    sonde_option_t{"warp_launches", "16", "launches whose warp records are looked at at one time", "1", "1..65536",
+                   SONDE_OPTION_I64, 0},
+    sonde_option_t{"divergence_blocks", "4096", "blocks of a launch that are compared; a part of them beyond", "1",
+                   "1..1048576", SONDE_OPTION_I64, 0},
+    sonde_option_t{"divergence_instructions", "256", "instructions by which blocks are compared; more share one", "1",
+                   "1..65536", SONDE_OPTION_I64, 0},
+    sonde_option_t{"divergence_cosine", "0.99", "least cosine of blocks in one cluster (own choice)", "1", "0..1",
+                   SONDE_OPTION_F64, 0},
+    sonde_option_t{"reuse_words", "65536",
+                   "words of 4 bytes watched for reuse in a launch; where there are more, a part of them chosen by "
+                   "hash",
+                   "1", "1..16777216", SONDE_OPTION_I64, 0},
+    sonde_option_t{"word_heat_blocks", "0",
+                   "linear numbers (x + width * (y + height * z)) of the blocks whose words are counted one by one, "
+                   "separated by commas; cuThermo's default is block (0, 0, 0)",
+                   "", "", SONDE_OPTION_TEXT, 0},
+    sonde_option_t{"word_heat_limit", "65536", "sectors of a launch counted one by one", "1", "1..16777216",
+                   SONDE_OPTION_I64, 0},
+    sonde_option_t{"word_heat_sectors", "64", "sectors of a launch shown, the hottest", "1", "0..1048576",
+                   SONDE_OPTION_I64, 0},
+    sonde_option_t{"word_heat_launches", "1", "launches of a kernel shown, the first", "1", "0..65536",
+                   SONDE_OPTION_I64, 0},
+    sonde_option_t{"reuse_least_words", "100", "fewest words of an instruction that is judged; cuVein skips below 100",
+                   "1", "0..1000000000", SONDE_OPTION_I64, 0},
+    sonde_option_t{"atomic_high", "0.5", "words from other warps and blocks, beyond which contention is high (cuVein)",
+                   "1", "0..1", SONDE_OPTION_F64, 0},
+    sonde_option_t{"atomic_medium", "0.15", "likewise medium (cuVein)", "1", "0..1", SONDE_OPTION_F64, 0},
+    sonde_option_t{"atomic_medium_warp", "0.5", "or words from other lanes of the warp (cuVein)", "1", "0..1",
+                   SONDE_OPTION_F64, 0},
+    sonde_option_t{"atomic_low", "0.03", "likewise low (cuVein)", "1", "0..1", SONDE_OPTION_F64, 0},
+    sonde_option_t{"atomic_low_warp", "0.2", "or words from other lanes of the warp (cuVein)", "1", "0..1",
+                   SONDE_OPTION_F64, 0},
+    sonde_option_t{"grid_reuse", "0.6", "words that other blocks used, beyond which an instruction is named (cuVein)",
+                   "1", "0..1", SONDE_OPTION_F64, 0},
+    sonde_option_t{"block_reuse", "0.6", "words that the same block used, likewise (cuVein)", "1", "0..1",
+                   SONDE_OPTION_F64, 0},
+    sonde_option_t{"uncoalesced_density", "2", "density beyond which an instruction is uncoalesced (cuVein)", "1",
+                   "0..1000", SONDE_OPTION_F64, 0},
+    sonde_option_t{"uncoalesced_density_high", "4", "and strongly so (cuVein)", "1", "0..1000", SONDE_OPTION_F64, 0},
+    sonde_option_t{"uncoalesced_cold", "0.7", "with this part of its words used for the first time (cuVein)", "1",
+                   "0..1", SONDE_OPTION_F64, 0},
+    sonde_option_t{"uncoalesced_cold_high", "0.9", "and strongly so (cuVein)", "1", "0..1", SONDE_OPTION_F64, 0},
+    sonde_option_t{"streaming_cold", "0.8", "words used for the first time, beyond which it streams (cuVein)", "1",
+                   "0..1", SONDE_OPTION_F64, 0},
+    sonde_option_t{"streaming_cold_high", "0.95", "and strongly so (cuVein)", "1", "0..1", SONDE_OPTION_F64, 0},
+    sonde_option_t{"broadcast_addresses", "0.25", "distinct addresses / lanes below which it broadcasts (cuVein)", "1",
+                   "0..1", SONDE_OPTION_F64, 0},
+    sonde_option_t{"broadcast_addresses_high", "0.1", "and strongly so (cuVein)", "1", "0..1", SONDE_OPTION_F64, 0},
+    sonde_option_t{"ceilings", "{}",
+                   "what the device can do, per second: operations of fp64, fp32, fp16, tensor, tensor_fp64, "
+                   "tensor_tf32, tensor_fp8; bytes of dram, l2. tests/gpu/roofline measures them",
+                   "", "", SONDE_OPTION_TREE, 0},
+    sonde_option_t{"ceilings_file", "", "YAML or JSON with the same, where `ceilings` lacks them", "", "",
+                   SONDE_OPTION_TEXT, 0},
+    sonde_option_t{"flops", "[]",
+                   "operations of each launch of kernels without counters: a list of {kernel: part of its name, "
+                   "work: fp32, operations: 1e9}",
+                   "", "", SONDE_OPTION_TREE, 0},
+    sonde_option_t{"half_lanes", "2", "values that an instruction of half precision works on: two are packed", "1",
+                   "1..2", SONDE_OPTION_F64, 0},
+    sonde_option_t{"footprint_ratio", "2",
+                   "footprint / greatest working set from which it is reported; PASTA's models have 2.22 in inference "
+                   "and 3.79 in training on average",
+                   "1", "1..1000000", SONDE_OPTION_F64, 0},
+    sonde_option_t{"uncoalesced_ratio", "2", "sectors / least sectors of a kernel that is reported (own choice)", "1",
+                   "1..32", SONDE_OPTION_F64, 0},
+    sonde_option_t{"uncoalesced_share", "0.05",
+                   "least part that its excess sectors are of all sectors of the process (own choice)", "1", "0..1",
+                   SONDE_OPTION_F64, 0},
+    sonde_option_t{"bank_conflict_ratio", "2",
+                   "wavefronts / least wavefronts of a kernel that is reported (own choice)", "1", "1..32",
+                   SONDE_OPTION_F64, 0},
+    sonde_option_t{"bank_conflict_share", "0.05",
+                   "least part that its excess wavefronts are of all wavefronts of the process (own choice)", "1",
+                   "0..1", SONDE_OPTION_F64, 0},
+    sonde_option_t{"divergence_variation", "0.2",
+                   "standard deviation / mean of the blocks' accesses from which a kernel is reported (own choice)",
+                   "1", "0..1000", SONDE_OPTION_F64, 0},
+    sonde_option_t{"hot_block_share", "0.5",
+                   "part of a device's accesses from which one block of memory is reported (own choice)", "1", "0..1",
+                   SONDE_OPTION_F64, 0},
+    sonde_option_t{"hot_block_bytes_share", "0.05",
+                   "if the block is at most this part of the bytes of the touched allocations (own choice)", "1",
+                   "0..1", SONDE_OPTION_F64, 0},
+    sonde_option_t{"roofline_time_share", "0.1",
+                   "kernels with at least this part of the kernel time are judged against the roofline (own choice)",
+                   "1", "0..1", SONDE_OPTION_F64, 0},
+    sonde_option_t{"roofline_attained", "0.5", "and reported where they attain less of it (own choice)", "1", "0..1",
+                   SONDE_OPTION_F64, 0},
+    sonde_option_t{"heat_map_picture", "",
+                   "file for an SVG picture of accesses by address and time; {process} becomes the process id", "", "",
+                   SONDE_OPTION_TEXT, 0},
+    sonde_option_t{"roofline_picture", "", "file for an SVG picture of the roofline, likewise", "", "",
+                   SONDE_OPTION_TEXT, 0},
 };
-
-Options read_options(const Config &config) {
-  Options options;
-  options.idle_share = config.f64("idle_share");
-  options.idle_span_ns = config.time_ns("idle_span");
-  options.launch_gap_ns = config.time_ns("launch_gap");
-  options.launch_bound_kernel_ns = config.time_ns("launch_bound_kernel_time");
-  options.launch_bound_kernels = config.i64("launch_bound_kernels");
-  options.launch_bound_idle_share = config.f64("launch_bound_idle_share");
-  options.blocking_copy_share = config.f64("blocking_copy_share");
-  options.tiny_copy_bytes = config.i64("tiny_copy_bytes");
-  options.tiny_copy_share = config.f64("tiny_copy_share");
-  options.tiny_copies = config.i64("tiny_copies");
-  options.concurrency_share = config.f64("concurrency_share");
-  options.concurrency_streams = config.i64("concurrency_streams");
-  options.longest_gaps = config.i64("longest_gaps");
-  options.timeline_rows = config.i64("timeline_rows");
-  options.exact_values = config.i64("exact_values");
-  options.reorder_records = config.i64("reorder_records");
-  options.join_records = config.i64("join_records");
-  options.name_limit = config.i64("name_limit");
-  options.group_scopes = config.boolean("group_scopes");
-  return options;
-}
 
 }  // namespace sonde::workload

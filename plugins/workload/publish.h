@@ -13,4 +13,7 @@ inline constexpr const char *kOrigin = "workload";
 void publish_tables(const Workload &workload, const Host &host, sonde_session_t *session);
 void publish_findings(const Workload &workload, const Host &host, sonde_session_t *session);
 
+// Writes the pictures that options name; a file that cannot be written is logged as an error.
+void write_pictures(const Workload &workload, const Host &host);
+
 }  // namespace sonde::workload

@@ -9,6 +9,7 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "accesses.h"
 #include "device.h"
 #include "host_side.h"
 #include "measures.h"
@@ -120,6 +122,22 @@ struct TopKernel {
   int64_t total_ns;
 };
 
+// Of allocations that have ended.
+struct HotObject {
+  std::string name;
+  uint64_t address;
+  uint64_t bytes;
+  uint64_t accesses;
+};
+
+// Of all launches of a kernel that were watched.
+struct KernelTraffic {
+  std::string name;
+  uint64_t launches;
+  uint64_t accesses;
+  uint64_t bytes;  // that threads asked for
+};
+
 // Thread-safe: a batch is taken under a lock that the queries take too. Memory is bounded by the options and grows
 // with the distinct names, streams and live ranges, not with the records.
 class Workload {
@@ -138,6 +156,12 @@ class Workload {
   double idle_share(uint32_t device) const;
   // The greatest peak of any process.
   uint64_t peak_bytes(uint32_t device) const;
+  // Of the launches that were told so far (the last reorder_records are not): most bytes of objects that one touched, and
+  // most that were allocated at one time; of a device number, the greatest of any process.
+  uint64_t working_set(uint32_t device) const;
+  uint64_t footprint(uint32_t device) const;
+  std::vector<HotObject> hot_objects(uint64_t limit) const;
+  std::vector<KernelTraffic> kernel_traffic(uint64_t limit) const;
   // Over all devices and processes, by total time, then by name.
   std::vector<TopKernel> top_kernels(uint64_t limit) const;
 
@@ -149,6 +173,7 @@ class Workload {
   uint64_t lost_batches() const { return lost_batches_; }
   // A port left something out to keep a budget.
   bool sampled() const;
+  const Accesses &accesses() const { return *accesses_; }
 
  private:
   void session_record(Source &source, const Record &record, uint32_t id);
@@ -163,6 +188,7 @@ class Workload {
   void set(Source &source, const sonde_device_set_t &record, const Interval &interval);
   void note_activity(Source &source, uint32_t device, const Interval &interval, const Activity &activity);
   uint32_t scope_name(uint32_t name);
+  bool is_optimizer_scope(uint32_t name);
   GraphRow &graph(Source &source, uint32_t graph_exec, int64_t time);
   Device &device(Source &source, uint32_t number);
 
@@ -171,6 +197,8 @@ class Workload {
   toolkit::SourceStrings strings_;
   std::map<uint32_t, Source> sources_;
   std::unordered_map<uint32_t, uint32_t> scope_names_;  // name to its group
+  std::unordered_map<uint32_t, bool> optimizer_names_;
+  std::unique_ptr<Accesses> accesses_;
   std::array<uint32_t, 11> copy_labels_{};
   uint32_t set_label_ = 0;
   uint32_t other_kernels_ = 0;

@@ -170,5 +170,20 @@ TEST_F(MemoryTest, TheTimelineKeepsItsBoundAndThePeak) {
   EXPECT_EQ(timeline.at(timeline.rows.size() - 1, "bytes").i64, 0);
 }
 
+// A tensor of the host has no device number: UINT32_MAX stands for the host in its records.
+TEST_F(MemoryTest, MemoryOfTheHostHasNoDeviceNumber) {
+  Capture capture;
+  capture.builder.add<sonde_framework_tensor_t>(SONDE_SPACE_FRAMEWORK, SONDE_FRAMEWORK_TENSOR_ALLOCATE, kStart + 1,
+                                                [](auto &r) {
+                                                  r.address = 4096;
+                                                  r.bytes = 100;
+                                                  r.device = UINT32_MAX;
+                                                });
+  run(capture);
+  EXPECT_EQ(cell("memory", "level", "tensor", "device"), "");
+  EXPECT_EQ(cell("memory", "level", "tensor", "kind"), "host");
+  EXPECT_EQ(cell("memory_timeline", "level", "tensor", "device"), "");
+}
+
 }  // namespace
 }  // namespace sonde::workload
