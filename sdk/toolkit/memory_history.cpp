@@ -244,6 +244,10 @@ void MemoryHistory::Impl::memory_record(uint32_t source, const Record &record) {
       change.family = type == SONDE_MEMORY_FREE ? kAllocate : kSubAllocate;
       change.is_end = true;
       change.object.address = typed.address;
+      change.object.bytes = typed.bytes;
+      change.object.pool = typed.pool;
+      change.object.device = typed.device;
+      change.object.kind = typed.kind;
       change.object.end_stream = typed.stream;
       change.object.is_end_stream_ordered = (typed.flags & 1u) != 0;
       return push_change(record.time_ns(), std::move(change));
@@ -533,6 +537,11 @@ void MemoryHistory::Impl::end_one(SourceState &state, int64_t time_ns, const Cha
   const auto life = lives.end(address, time_ns);
   if (!life) {
     ++counts_.unmatched_frees;
+    MemoryObject nothing = change.object;
+    nothing.level = is_tensor ? ObjectLevel::kTensor : ObjectLevel::kAllocation;
+    nothing.address = address;
+    nothing.end_ns = time_ns;
+    listener_.unmatched_free(nothing);
     return;
   }
   const uint8_t others = life->value->families & static_cast<uint8_t>(~change.family);
@@ -723,6 +732,7 @@ std::vector<sonde_interest_t> MemoryHistory::interests(uint64_t types) {
 void MemoryHistory::consume(const sonde_batch_t &batch) { impl_->consume(batch); }
 void MemoryHistory::finish() { impl_->finish(); }
 const std::string &MemoryHistory::text(uint32_t name) const { return impl_->strings_.text(name); }
+uint32_t MemoryHistory::resolve(uint32_t source, sonde_string_t id) { return impl_->strings_.resolve(source, id); }
 const MemoryHistoryCounts &MemoryHistory::counts() const { return impl_->counts_; }
 
 uint64_t MemoryHistory::live() const {

@@ -135,6 +135,8 @@ class MemoryListener {
   virtual void operation(const MemoryOperation &, std::span<const MemoryTouch>) {}
   // Also at finish, for what is alive.
   virtual void object_ends(const MemoryObject &) {}
+  // A free of nothing that lives: source, level, device, kind, pool, address, bytes (0: unknown), end_ns and end_stream are set.
+  virtual void unmatched_free(const MemoryObject &) {}
 };
 
 struct MemoryHistoryOptions {
@@ -170,6 +172,8 @@ class MemoryHistory {
   void finish();
 
   const std::string &text(uint32_t name) const;
+  // The number of a text of `source`, as names of objects and operations have it.
+  uint32_t resolve(uint32_t source, sonde_string_t id);
   const MemoryHistoryCounts &counts() const;
   // Objects alive now.
   uint64_t live() const;
