@@ -68,6 +68,7 @@ const char *resolve_sanitizer(void *library, SanitizerApi &api) {
   need("sanitizerPatchInstructions", api.patch_instructions);
   need("sanitizerPatchModule", api.patch_module);
   need("sanitizerUnpatchModule", api.unpatch_module);
+  need("sanitizerSetCallbackData", api.set_function_data);
   need("sanitizerSetLaunchCallbackData", api.set_launch_data);
   need("sanitizerGetFunctionPcAndSize", api.function_range);
   need("sanitizerAlloc", api.allocate);

@@ -19,6 +19,7 @@ struct SanitizerApi {
   SanitizerResult (*patch_instructions)(uint32_t instruction, Module module, const char *function) = nullptr;
   SanitizerResult (*patch_module)(Module module) = nullptr;
   SanitizerResult (*unpatch_module)(Module module) = nullptr;
+  SanitizerResult (*set_function_data)(Function function, const void *data) = nullptr;
   SanitizerResult (*set_launch_data)(LaunchHandle launch, Function function, StreamHandle stream,
                                      const void *data) = nullptr;
   SanitizerResult (*function_range)(Module module, const char *name, uint64_t *begin, uint64_t *bytes) = nullptr;

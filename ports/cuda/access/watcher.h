@@ -34,7 +34,7 @@ struct WatcherSettings {
   std::string sanitizer;  // file or folder of the library, "" to search
   std::string folder;     // of the device code, "" beside the plugin
   SpaceOptions space;
-  uint32_t record_threads = 8;
+  uint32_t record_threads = 2;
 };
 
 // What the sessions want, together.
@@ -57,6 +57,7 @@ struct FunctionInfo {
   uint64_t bytes = 0;
   uint64_t module = 0;
   bool incomplete = false;
+  bool has_data = false;  // of its own, since a graph launch
   std::shared_ptr<const toolkit::CubinLines> lines;
   uint64_t launches = 0;  // for sampling
   uint32_t offset = 0;    // the launch of each period that is watched
@@ -131,6 +132,7 @@ class Watcher {
   void on_driver_call(uint32_t id, const ApiCall &call);
   void on_launch_begin(const Launch &launch, uint64_t graph_node, uint64_t graph_exec);
   uint32_t graph_number(GraphExec exec);
+  SanitizerResult set_data(const Launch &launch, bool is_node, void *data);
   bool join_twin(const Launch &launch, LaunchEntry &entry);
   void begin_alone(const Launch &launch, LaunchEntry &entry);
   uint32_t give_state(const Launch &launch, const FunctionInfo &function, Space &space, uint64_t number,

@@ -220,8 +220,21 @@ void Watcher::on_launch_begin(const Launch &launch, uint64_t graph_node, uint64_
   open_launches.push_back(std::move(entry));
 }
 
-// Nodes of one graph launch that run the same function share their data, whatever is set for each: the last one's
-// counts for all. So the first gets a State, and the others say where they are counted. False: it is the first.
+// What the patches of this launch work on. The library keeps one datum for all nodes of a graph launch, the last that was
+// set (seen on an H200), so a node's goes by its function; a function that ever had one gives it up again.
+SanitizerResult Watcher::set_data(const Launch &launch, bool is_node, void *data) {
+  FunctionInfo &function = function_of(launch);
+  SanitizerResult result = kSanitizerSuccess;
+  if (is_node || function.has_data) {
+    result = api_.set_function_data(launch.function, is_node ? data : nullptr);
+    function.has_data = is_node && data != nullptr;
+  }
+  if (is_node || result != kSanitizerSuccess) return result;
+  return api_.set_launch_data(launch.handle, launch.function, launch.stream_handle, data);
+}
+
+// Nodes of one graph launch that run the same function share its data. So the first gets a State, and the others say
+// where they are counted. False: it is the first.
 bool Watcher::join_twin(const Launch &launch, LaunchEntry &entry) {
   if (entry.graph_node == 0) return false;
   const auto twin = std::find_if(open_launches.begin(), open_launches.end(), [&](const auto &other) {
@@ -236,7 +249,6 @@ bool Watcher::join_twin(const Launch &launch, LaunchEntry &entry) {
   if (first.slot == nullptr) return true;
   entry.flags |= SONDE_LAUNCH_SHARED;
   entry.counted_in = first.ordinal;
-  (void)api_.set_launch_data(launch.handle, launch.function, launch.stream_handle, first.slot->memory);
   return true;
 }
 
@@ -273,7 +285,7 @@ void Watcher::begin_alone(const Launch &launch, LaunchEntry &entry) {
     entry.flags |= give_state(launch, function, *space, number, entry);
   }
   if (patched && entry.slot == nullptr) {
-    (void)api_.set_launch_data(launch.handle, launch.function, launch.stream_handle, nullptr);
+    (void)set_data(launch, entry.graph_node != 0, nullptr);
   }
 }
 
@@ -295,7 +307,7 @@ uint32_t Watcher::give_state(const Launch &launch, const FunctionInfo &function,
   slot->state.block_offset = static_cast<uint32_t>(number % slot->state.block_period);
   slot->state.function_begin = static_cast<uint32_t>(function.begin);
   if (!space.upload(*slot, entry.handle) ||
-      api_.set_launch_data(launch.handle, launch.function, launch.stream_handle, slot->memory) != kSanitizerSuccess) {
+      set_data(launch, entry.graph_node != 0, slot->memory) != kSanitizerSuccess) {
     space.give_back(slot);
     return SONDE_LAUNCH_UNPATCHED;
   }

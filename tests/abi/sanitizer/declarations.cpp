@@ -253,6 +253,7 @@ SAME_FUNCTION(add_patches, sanitizerAddPatches);
 SAME_FUNCTION(patch_instructions, sanitizerPatchInstructions);
 SAME_FUNCTION(patch_module, sanitizerPatchModule);
 SAME_FUNCTION(unpatch_module, sanitizerUnpatchModule);
+SAME_FUNCTION(set_function_data, sanitizerSetCallbackData);
 SAME_FUNCTION(set_launch_data, sanitizerSetLaunchCallbackData);
 SAME_FUNCTION(function_range, sanitizerGetFunctionPcAndSize);
 SAME_FUNCTION(allocate, sanitizerAlloc);

@@ -18,7 +18,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('library')
     parser.add_argument('--tensors', type=int, default=4)
-    parser.add_argument('--bytes', type=int, default=64 << 20)
+    parser.add_argument('--bytes', type=int, default=16 << 20)
     parser.add_argument('--rounds', type=int, default=3)
     options = parser.parse_args()
     if options.tensors * options.bytes > 2 << 30:

@@ -266,11 +266,14 @@ class Device final : public FakeDevice {
       call(domain::kGraphs, graphs::kNodeBegin, &node);
       call(domain::kGraphs, graphs::kNodeEnd, &node);
     }
-    // As seen on a device: nodes that run one function share the data that was set last.
-    for (size_t i = nodes.size(); i-- > 0;) {
-      for (size_t later = i + 1; later < nodes.size(); ++later) {
-        if (nodes[later].function == nodes[i].function) launches[i].data = launches[later].data;
-      }
+    // As seen on a device: data set for launches are the last one's for all nodes, and where a function has data of its
+    // own, its nodes have those.
+    void *last = nullptr;
+    for (const FakeLaunch &made : launches) last = made.data != nullptr ? made.data : last;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const std::lock_guard hold(mutex_);
+      const auto own = function_data_.find(nodes[i].function);
+      launches[i].data = own != function_data_.end() && own->second != nullptr ? own->second : last;
     }
     for (size_t i = 0; i < nodes.size(); ++i) run(nodes[i].function, queue, launches[i], 1, 32);
     call(domain::kGraphs, graphs::kLaunchEnd, &data);
@@ -350,6 +353,11 @@ class Device final : public FakeDevice {
     return kSanitizerSuccess;
   }
 
+  SanitizerResult set_function_data(Function function, const void *data) {
+    const std::lock_guard hold(mutex_);
+    function_data_[function] = const_cast<void *>(data);
+    return kSanitizerSuccess;
+  }
   SanitizerResult set_launch_data(LaunchHandle launch, const void *data) {
     reinterpret_cast<FakeLaunch *>(launch)->data = const_cast<void *>(data);
     return kSanitizerSuccess;
@@ -644,6 +652,7 @@ class Device final : public FakeDevice {
   std::set<FakeModule *> modules_;
   std::vector<FakeFunction *> functions_;
   std::vector<StreamQueue *> streams_;
+  std::map<Function, void *> function_data_;
   std::map<uint64_t, Block> memory_;          // of the port
   std::map<uint64_t, Block> program_memory_;  // of the program
   uint64_t last_function_ = 0;
@@ -690,6 +699,9 @@ SanitizerResult sanitizerPatchInstructions(uint32_t instruction, Module module, 
 }
 SanitizerResult sanitizerPatchModule(Module module) { return device().patch_module(module); }
 SanitizerResult sanitizerUnpatchModule(Module module) { return device().unpatch_module(module); }
+SanitizerResult sanitizerSetCallbackData(Function function, const void *data) {
+  return device().set_function_data(function, data);
+}
 SanitizerResult sanitizerSetLaunchCallbackData(LaunchHandle launch, Function, StreamHandle, const void *data) {
   return device().set_launch_data(launch, data);
 }

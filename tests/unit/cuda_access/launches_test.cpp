@@ -301,6 +301,27 @@ TEST_F(Launches, NodesThatRunOneFunctionAreCountedTogether) {
   EXPECT_EQ(capture.objects().size(), 4u);
 }
 
+TEST_F(Launches, AKernelOfAGraphCountsForItselfWhenItIsLaunchedAlone) {
+  Program program;
+  const uint64_t input = program.allocate(4096);
+  Capture capture;
+  want_objects(capture);
+  ASSERT_EQ(capture.start(), SONDE_OK);
+  const Function read =
+      program.kernel("read", [&](PatchPlayer &player) { player.access(side_by_side(input, 4), 4, kRead); });
+  const Function write =
+      program.kernel("write", [&](PatchPlayer &player) { player.access(side_by_side(input, 4), 4, kWrite, 0xf); });
+  const GraphExec graph = device().create_graph();
+  device().launch_graph(program.context, graph, {{read, 1}, {write, 2}, {read, 3}});
+  program.launch(read);
+  device().launch_graph(program.context, graph, {{write, 2}});
+  ASSERT_EQ(capture.stop(), SONDE_OK);
+  const auto launches = capture.launches();
+  ASSERT_EQ(launches.size(), 5u);
+  const uint64_t expected[] = {64, 4, 0, 32, 4};
+  for (size_t i = 0; i < launches.size(); ++i) EXPECT_EQ(launches[i].accesses, expected[i]) << i;
+}
+
 TEST_F(Launches, AGraphThatLaunchesFromDeviceCodeIsNoted) {
   Program program;
   Capture capture;
