@@ -39,7 +39,7 @@ BARS = [
     ("records", "heavy", "readable", 6.0),
 ]
 SAMPLED_BAR = 2.5
-SAMPLED_LOOP = "400"  # launches: the first of a kernel is always watched, so a short loop says little
+SAMPLED_LOOP = "2000"  # launches: the first of a kernel is always watched, so a short loop says little
 RESIDENT_BAR = 3.0
 # What the script that reads along takes, with the number that its records carry.
 CONFIGURATIONS = {
