@@ -24,8 +24,9 @@
 
 namespace patterns {
 
-// Floats in a mebibyte and in a page of 4 KiB.
-constexpr size_t kMebi = (size_t{1} << 20) / sizeof(float);
+// Floats in a unit of 256 KiB, in a mebibyte, and in a page of 4 KiB.
+constexpr size_t kUnit = (size_t{256} << 10) / sizeof(float);
+constexpr size_t kMebi = 4 * kUnit;
 constexpr size_t kPage = 4096 / sizeof(float);
 
 class Program {
@@ -79,14 +80,17 @@ void widen(const float *source, float *target, size_t count, size_t ratio);
 void add(const float *left, const float *right, float *target, size_t count);
 
 // The programs, by file.
-#define PATTERNS_PROGRAMS(X)                                                                                         \
-  X(early_allocation)                                                                                                \
-  X(late_deallocation) X(redundant_allocation) X(unused_allocation) X(leak) X(temporary_idleness) X(host_reads_late) \
-      X(host_fills_early) X(address_reuse) X(zero_size) X(set_then_copy) X(copy_then_copy) X(rows_written_twice)     \
-          X(read_between_writes) X(over_allocation) X(scattered_use) X(hot_page) X(slices) X(two_products)           \
-              X(three_products) X(gram_schmidt) X(two_directions) X(streams_of_copies) X(pool_holes)                 \
-                  X(freed_on_another_stream) X(early_in_pool) X(uncoalesced) X(bank_conflicts) X(diverging_blocks)   \
-                      X(hot_block) X(blocking_copies) X(tiny_copies) X(managed_ping_pong)
+// clang-format off
+#define PATTERNS_PROGRAMS(X)                                                                          \
+  X(early_allocation) X(late_deallocation) X(redundant_allocation) X(unused_allocation) X(leak)       \
+  X(temporary_idleness) X(host_reads_late) X(host_fills_early) X(address_reuse) X(zero_size)          \
+  X(set_then_copy) X(copy_then_copy) X(rows_written_twice) X(read_between_writes) X(over_allocation)  \
+  X(scattered_use) X(hot_page) X(slices)                                                              \
+  X(two_products) X(three_products) X(gram_schmidt) X(two_directions)                                 \
+  X(streams_of_copies) X(pool_holes) X(freed_on_another_stream) X(early_in_pool)                      \
+  X(uncoalesced) X(bank_conflicts) X(diverging_blocks) X(hot_block)                                   \
+  X(blocking_copies) X(tiny_copies) X(managed_ping_pong)
+// clang-format on
 #define PATTERNS_DECLARE(name) void name(Program &program, bool improved);
 PATTERNS_PROGRAMS(PATTERNS_DECLARE)
 #undef PATTERNS_DECLARE

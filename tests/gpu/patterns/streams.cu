@@ -26,18 +26,18 @@ void streams_of_copies(Program &program, bool improved) {
   float *in[kRounds], *out[kRounds];
   cudaStream_t streams[kRounds];
   float *host = nullptr;
-  CHECK(cudaMallocHost(&host, 2 * kMebi * sizeof(float)));
-  for (size_t i = 0; i < 2 * kMebi; ++i) host[i] = 1.0f;
+  CHECK(cudaMallocHost(&host, 2 * kUnit * sizeof(float)));
+  for (size_t i = 0; i < 2 * kUnit; ++i) host[i] = 1.0f;
   for (cudaStream_t &stream : streams) CHECK(cudaStreamCreate(&stream));
   for (int i = 0; i < kRounds; ++i) {
-    in[i] = improved && i > 0 ? in[0] : program.allocate(in_names[i], kMebi);
-    out[i] = improved && i > 0 ? out[0] : program.allocate(out_names[i], kMebi);
+    in[i] = improved && i > 0 ? in[0] : program.allocate(in_names[i], kUnit);
+    out[i] = improved && i > 0 ? out[0] : program.allocate(out_names[i], kUnit);
   }
   for (int i = 0; i < kRounds; ++i) {
     cudaStream_t const stream = streams[improved ? 0 : i];
-    CHECK(cudaMemcpyAsync(in[i], host, kMebi * sizeof(float), cudaMemcpyHostToDevice, stream));
-    map(in[i], out[i], kMebi, stream);
-    CHECK(cudaMemcpyAsync(host + kMebi, out[i], kMebi * sizeof(float), cudaMemcpyDeviceToHost, stream));
+    CHECK(cudaMemcpyAsync(in[i], host, kUnit * sizeof(float), cudaMemcpyHostToDevice, stream));
+    map(in[i], out[i], kUnit, stream);
+    CHECK(cudaMemcpyAsync(host + kUnit, out[i], kUnit * sizeof(float), cudaMemcpyDeviceToHost, stream));
   }
   CHECK(cudaDeviceSynchronize());
   for (int i = 0; i < (improved ? 1 : kRounds); ++i) {
@@ -52,7 +52,7 @@ void streams_of_copies(Program &program, bool improved) {
 // Improved: all eight are freed.
 void pool_holes(Program &program, bool improved) {
   const char *const names[] = {"block0", "block1", "block2", "block3", "block4", "block5", "block6", "block7"};
-  constexpr size_t kBlock = 2 * kMebi;
+  constexpr size_t kBlock = 2 * kUnit;
   cudaMemPoolProps properties = {};
   properties.allocType = cudaMemAllocationTypePinned;
   properties.location.type = cudaMemLocationTypeDevice;
@@ -93,8 +93,8 @@ void freed_on_another_stream(Program &program, bool improved) {
   CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
   cudaEvent_t used;
   CHECK(cudaEventCreateWithFlags(&used, cudaEventDisableTiming));
-  float *const shared = program.allocate_ordered("shared", 2 * kMebi, one);
-  fill(shared, 2 * kMebi, one);
+  float *const shared = program.allocate_ordered("shared", 2 * kUnit, one);
+  fill(shared, 2 * kUnit, one);
   if (improved) {
     CHECK(cudaEventRecord(used, one));
     CHECK(cudaStreamWaitEvent(other, used, 0));
@@ -111,16 +111,16 @@ void freed_on_another_stream(Program &program, bool improved) {
 void early_in_pool(Program &program, bool improved) {
   cudaStream_t stream;
   CHECK(cudaStreamCreate(&stream));
-  float *result = improved ? nullptr : program.allocate_ordered("result", 2 * kMebi, stream);
-  float *const work = program.allocate_ordered("work", kMebi, stream);
-  fill(work, kMebi, stream);
-  step(work, kMebi, stream);
-  if (improved) result = program.allocate_ordered("result", 2 * kMebi, stream);
-  map(work, result, kMebi, stream);
+  float *result = improved ? nullptr : program.allocate_ordered("result", 2 * kUnit, stream);
+  float *const work = program.allocate_ordered("work", kUnit, stream);
+  fill(work, kUnit, stream);
+  step(work, kUnit, stream);
+  if (improved) result = program.allocate_ordered("result", 2 * kUnit, stream);
+  map(work, result, kUnit, stream);
   program.release_ordered(work, stream);
-  step(result, 2 * kMebi, stream);
+  step(result, 2 * kUnit, stream);
   CHECK(cudaStreamSynchronize(stream));
-  program.copy_out(result, 2 * kMebi);
+  program.copy_out(result, 2 * kUnit);
   program.release_ordered(result, stream);
   CHECK(cudaStreamSynchronize(stream));
   CHECK(cudaStreamDestroy(stream));

@@ -18,6 +18,7 @@ namespace standin {
 namespace {
 
 constexpr size_t kWarpBytesOfRecord = 256 << 10;
+constexpr size_t kEdgesOfRecord = 32768;  // an even number
 
 template <typename T>
 sonde_span_t append(std::vector<uint8_t> &variable, size_t fixed_bytes, const std::vector<T> &values) {
@@ -124,6 +125,15 @@ void Recorder::transferred(const Transfer &transfer) {
   }
   made.value = transfer.value;
   made.flags = (transfer.is_set ? SONDE_TRANSFER_SET : 0u) | (transfer.is_async ? SONDE_TRANSFER_ASYNC : 0u);
+  emit(&made, sizeof made, {});
+}
+
+void Recorder::synchronised(uint32_t kind, uint64_t stream, uint64_t event) {
+  auto made = record<sonde_device_sync_t>(SONDE_SPACE_DEVICE, SONDE_DEVICE_SYNC);
+  made.end = sonde_stamp();
+  made.stream = stream;
+  made.kind = kind;
+  made.event = event;
   emit(&made, sizeof made, {});
 }
 
@@ -310,7 +320,6 @@ void Recorder::emit_intervals(uint64_t address, const Object &object, uint32_t k
     if (now != before) edges.push_back(i);
     before = now;
   }
-  if (edges.empty()) return;
   made.header.time = launch_.header.time;
   made.launch = launch_.launch;
   made.address = address;
@@ -318,9 +327,15 @@ void Recorder::emit_intervals(uint64_t address, const Object &object, uint32_t k
   made.ordinal = object.ordinal;
   made.kind = kind;
   made.granule = 1;
-  std::vector<uint8_t> variable;
-  made.edges = append(variable, sizeof made, edges);
-  emit(&made, sizeof made, variable);
+  // A record holds less than 512 KiB.
+  for (size_t begin = 0; begin < edges.size(); begin += kEdgesOfRecord) {
+    const size_t end = std::min(begin + kEdgesOfRecord, edges.size());
+    std::vector<uint8_t> variable;
+    made.edges = append(variable, sizeof made,
+                        std::vector<uint64_t>(edges.begin() + static_cast<std::ptrdiff_t>(begin),
+                                              edges.begin() + static_cast<std::ptrdiff_t>(end)));
+    emit(&made, sizeof made, variable);
+  }
 }
 
 void Recorder::emit_instructions() {

@@ -3,6 +3,7 @@
 
 #include <sonde/spaces/access.h>
 #include <sonde/spaces/access_packed.h>
+#include <sonde/spaces/device.h>
 #include <sonde/spaces/memory.h>
 #include <sonde/sonde.hpp>
 
@@ -31,6 +32,8 @@ class Recorder {
   void allocated(uint64_t address, uint64_t bytes, uint32_t kind, uint64_t pool, uint64_t stream);
   void freed(uint64_t address, uint64_t pool, uint64_t stream);
   void transferred(const Transfer &transfer);
+  // `kind`: SONDE_SYNC_*.
+  void synchronised(uint32_t kind, uint64_t stream, uint64_t event);
 
   void begin_launch(const void *kernel, uint64_t stream, uint32_t grid, uint32_t block);
   void begin_thread(uint32_t block, uint32_t thread);

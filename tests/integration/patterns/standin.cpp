@@ -131,7 +131,10 @@ using standin::arena;
 
 const char *cudaGetErrorString(cudaError_t status) { return status == cudaSuccess ? "no error" : "error"; }
 cudaError_t cudaGetLastError() { return cudaSuccess; }
-cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+cudaError_t cudaDeviceSynchronize() {
+  standin::recorder().synchronised(SONDE_SYNC_CONTEXT, UINT64_MAX, 0);
+  return cudaSuccess;
+}
 
 cudaError_t cudaMalloc(void **address, size_t bytes) {
   return standin::allocate(address, bytes, standin::kDeviceMemory, nullptr, nullptr);
@@ -193,8 +196,15 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   delete stream;
   return cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  standin::recorder().synchronised(SONDE_SYNC_STREAM, reinterpret_cast<uint64_t>(stream), 0);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  standin::recorder().synchronised(SONDE_SYNC_STREAM_WAIT_EVENT, reinterpret_cast<uint64_t>(stream),
+                                   reinterpret_cast<uint64_t>(event));
+  return cudaSuccess;
+}
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned) {
   *event = new StandinEvent{standin::next_handle++};
   return cudaSuccess;
