@@ -34,7 +34,7 @@ const std::vector<Entry> &entries() {
       entry("fault_rate", &PagingParameters::fault_rate, 1, kMostRate),
       entry("window_bytes", &PagingParameters::window_bytes, 1, 1e15),
       entry("tree_threshold", &PagingParameters::tree_threshold, 0, 2),
-      entry("populate_ns", &PagingParameters::populate_ns, 0, kMostNs),
+      entry("populate_rate", &PagingParameters::populate_rate, 1, kMostRate),
       entry("evict_ns", &PagingParameters::evict_ns, 0, kMostNs),
       entry("order_by_access", &PagingParameters::order_by_access, 0, 1),
       entry("host_fault_ns", &PagingParameters::host_fault_ns, 0, kMostNs),

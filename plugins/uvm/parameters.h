@@ -31,8 +31,8 @@ struct PagingParameters {
   // A subtree of a block's pages is brought in whole when more than this share of it is there or faulting. The driver's
   // uvm_perf_prefetch_threshold is 51 %; above 1: no tree prefetcher.
   double tree_threshold = 0.51;
-  // A page that nobody has touched is made on the device: cost for each block, instead of a transfer.
-  int64_t populate_ns = 10'000;
+  // Pages that nobody has touched are made on the device, bytes per second, instead of moving them. Own guess.
+  double populate_rate = 20e9;
 
   // Eviction by the driver, for want of room, of one block: fixed cost, then its bytes at `to_host`.
   int64_t evict_ns = 20'000;

@@ -219,9 +219,8 @@ class Simulation {
           std::max(queue_free_, to_device_free_) + time_of(static_cast<double>(bytes_of(moved)), parameters_.to_device);
       to_device_free_ = end;
       result_.prefetched_bytes += bytes_of(moved);
-    } else {
-      end += parameters_.populate_ns;
     }
+    end += time_of(static_cast<double>(bytes_of(missing & block.nowhere)), parameters_.populate_rate);
     queue_free_ = end;
     block.ready_ns = std::max(block.ready_ns, end);
     bring_in(index, missing);
@@ -325,7 +324,8 @@ class Simulation {
     uint64_t taken = 0;
     uint64_t bytes = 0;
     uint64_t moved_bytes = 0;
-    int64_t fixed = parameters_.batch_ns;
+    uint64_t made_bytes = 0;
+    int64_t fixed = 0;
     batch_pages_.clear();
     for (size_t next = at; next < all.size() && taken < most; ++next) {
       Block &block = blocks_[all[next].block];
@@ -346,11 +346,15 @@ class Simulation {
       const uint32_t moved = migrated & ~block.nowhere;
       bytes += bytes_of(migrated);
       moved_bytes += bytes_of(moved);
-      fixed += parameters_.block_ns + (moved != migrated ? parameters_.populate_ns : 0);
+      made_bytes += bytes_of(migrated & ~moved);
+      // Making pages costs by their bytes alone.
+      if (moved != 0) fixed += parameters_.block_ns;
       batch_pages_.emplace_back(all[next].block, migrated);
     }
     const int64_t begin = now_;
-    int64_t end = make_room(bytes, now_, batch) + fixed;
+    int64_t end = make_room(bytes, now_, batch);
+    if (moved_bytes != 0) end += parameters_.batch_ns + fixed;
+    end += time_of(static_cast<double>(made_bytes), parameters_.populate_rate);
     if (moved_bytes != 0) {
       end = std::max(end, to_device_free_) + time_of(static_cast<double>(moved_bytes), parameters_.fault_rate);
       to_device_free_ = end;

@@ -5,7 +5,8 @@
 // driver:
 //
 // - A page that a kernel misses is brought in by fault batches (parameters.h). A batch takes the pages that the kernel's
-//   accesses miss within `window_bytes`, lets the tree prefetcher enlarge them, evicts for room, and copies.
+//   accesses miss within `window_bytes`, lets the tree prefetcher enlarge them, evicts for room, and copies. Pages that
+//   nobody has touched are made instead, at a rate of their own.
 // - Prefetches run first in, first out, beside the kernels, as fast as the link lets them. A kernel that touches a page
 //   on its way waits for it.
 // - Without room, the block that came in (or was enlarged) longest ago goes to the host. Evictions of the schedule go by

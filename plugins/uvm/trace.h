@@ -66,6 +66,8 @@ struct Step {
   int64_t duration_ns = 0;    // with all pages on the device
   uint64_t launch = kNobody;  // ordinal of the launch call in its process; kNobody: the host touched
   uint64_t stream = 0;
+  bool is_graph = false;      // a node of a graph launch; its nodes share one launch ordinal
+  bool is_estimated = false;  // the duration: it was never seen with its pages on the device
 
   bool is_host() const { return kernel == kNone; }
 };
@@ -78,7 +80,6 @@ struct Trace {
   std::vector<Step> steps;
   uint32_t device = 0;
   uint32_t source = 0;
-  std::string program;
 
   // Number of a set with these spans, made when there is none.
   uint32_t intern(TouchSet set);
@@ -89,6 +90,7 @@ struct Trace {
   uint32_t allocate(uint64_t bytes, Home home = Home::kHost);
 
   uint64_t launches() const { return launches_; }
+  void set_launches(uint64_t launches) { launches_ = launches; }
   uint64_t footprint() const;      // bytes of pages that any step touches, over all allocations
   uint64_t greatest_step() const;  // bytes of pages that one step touches, at most
   int64_t resident_ns() const;     // sum of durations and gaps: the run with all pages on the device
