@@ -70,6 +70,16 @@ __device__ __forceinline__ uint32_t fetch_add32(volatile void *to, uint32_t valu
   return before;
 }
 
+// After all that the caller wrote before.
+__device__ __forceinline__ uint32_t release_add32(volatile void *to, uint32_t value) {
+  uint32_t before;
+  asm volatile("atom.release.gpu.global.add.u32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(global(to)), "r"(value)
+               : "memory");
+  return before;
+}
+
 __device__ __forceinline__ uint64_t fetch_add64(volatile void *to, uint64_t value) {
   uint64_t before;
   asm volatile("atom.global.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(global(to)), "l"(value) : "memory");
@@ -255,11 +265,11 @@ __device__ __forceinline__ void check(State *state, uint32_t position, uint64_t 
 
 // ---- records ---------------------------------------------------------------------------------------------------------
 
-// Accounts for `bytes` of a block; whoever completes it hands it over.
+// Accounts for `bytes` of a block; whoever completes it hands it over. What was written before is released with the count: a
+// __threadfence() would also empty the first-level cache, where the program's data and the patches' stacks lie.
 __device__ __forceinline__ void commit(const State *state, uint32_t block, uint32_t bytes) {
-  __threadfence();
   uint32_t *const committed = load_pointer(&load_pointer(&state->exchange)->committed) + block;
-  if (fetch_add32(committed, bytes) + bytes != kBlockBytes) return;
+  if (release_add32(committed, bytes) + bytes != kBlockBytes) return;
   __threadfence_system();
   const Exchange *const exchange = load_pointer(&state->exchange);
   const uint64_t number = fetch_add64(load_pointer(&exchange->full_tail), 1);
