@@ -11,6 +11,7 @@ Configurations:
     sonde             `sonde record` of kernels, copies, sets, allocations and NVTX ranges
     sonde_aggregate   the analysis `workload` inside the process, no trace: statistics of each kernel
     sonde_budget      as sonde, with --budget 3%
+    sonde_rare_flush  as sonde, with a flush each ten seconds
     sonde_kernels, sonde_default, sonde_calls
                       device records alone, the port's own defaults, every call (only when asked for)
     proton, proton_trace
@@ -44,7 +45,7 @@ import bars  # noqa: E402  (found through the line above)
 WORKLOADS = ("adds", "triton", "long", "graph", "threads", "scopes", "training")
 CONFIGURATIONS = (
     "none", "none_again", "bare", "sonde", "sonde_aggregate", "sonde_budget", "sonde_kernels", "sonde_default",
-    "sonde_calls", "proton", "proton_trace", "torch", "torch_full",
+    "sonde_calls", "sonde_rare_flush", "proton", "proton_trace", "torch", "torch_full",
 )  # fmt: skip
 # Files of ../configurations; None: the port's own defaults.
 SONDE_CONFIGURATIONS = {
@@ -53,6 +54,7 @@ SONDE_CONFIGURATIONS = {
     "sonde_kernels": "kernels.yaml",
     "sonde_default": None,
     "sonde_calls": "calls.yaml",
+    "sonde_rare_flush": "trace_rare_flush.yaml",
 }
 DEFAULT_CONFIGURATIONS = (
     "none,none_again,bare,sonde,sonde_aggregate,sonde_budget,proton,proton_trace,torch,torch_full"
