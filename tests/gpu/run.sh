@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU, in one command: set-up, smoke test, captures with their checks, accesses, sampling, managed
-# memory, PyTorch, embedding, overhead; then one table of all.
+# memory, PyTorch, embedding, paging plans, patterns of memory use, networks, roofs, overhead; then one table of all.
 #
 #   run.sh PACKAGE [--phases NAMES] [--budget SECONDS] [--work FOLDER]
 #              [--scale FACTOR] [--repeats N]
 #
 #   PACKAGE     a relocatable .tar.gz of Sonde, or the prefix of an installation
-#   --phases    comma-separated, of diagnose,smoke,record,access,sampling,managed,pytorch,embedding,
-#               overhead (default: all). What a phase needs (unpacking, building) is done in any case
+#   --phases    comma-separated, of diagnose,smoke,record,access,sampling,managed,pytorch,embedding,patterns,
+#               models,uvm,roofline,overhead (default: all). What a phase needs (unpacking, building) is done in any case
 #   --budget    seconds for everything, default 570; each phase is stopped in time for the summary,
 #               and the overhead measurement takes what the others leave
 #   --work      folder for builds and captures, default: a fresh one, removed at the end
@@ -24,7 +24,7 @@
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-phases=diagnose,smoke,record,access,sampling,managed,pytorch,embedding,overhead
+phases=diagnose,smoke,record,access,sampling,managed,pytorch,embedding,patterns,models,uvm,roofline,overhead
 budget=570
 work=
 scale=0.5
@@ -49,7 +49,7 @@ done
 [[ $budget =~ ^[0-9]+$ ]] || usage_error "--budget is not a number"
 for name in ${phases//,/ }; do
   case $name in
-    diagnose | smoke | record | access | sampling | managed | pytorch | embedding | overhead) ;;
+    diagnose | smoke | record | access | sampling | managed | pytorch | embedding | patterns | models | uvm | roofline | overhead) ;;
     *) usage_error "--phases does not know $name" ;;
   esac
 done
@@ -283,6 +283,32 @@ run_embedding() {
   return "${PIPESTATUS[0]}"
 }
 
+# Known inefficiencies against what the analyses find.
+run_patterns() {
+  nvcc -arch="${CUDA_ARCH:-sm_90}" -std=c++17 -O2 "$here"/patterns/*.cu -o "$build/patterns" -lcuda || return 1
+  python3 "$here/patterns/check.py" --sonde "$sonde" --patterns "$build/patterns" --out "$results" --keep "$results/patterns"
+}
+
+# Working sets of networks, and a peak that a finding lowers.
+run_models() {
+  local code=0
+  python3 "$here/models/working_set.py" --sonde "$sonde" --out "$results" --work "$work/models" --seconds 150 || code=1
+  python3 "$here/models/apply_suggestion.py" --sonde "$sonde" --out "$results" || code=1
+  return $code
+}
+
+# Plans for managed memory: calibrate, plan, apply, predict.
+run_uvm() {
+  python3 "$here/uvm/check.py" --sonde "$sonde" --out "$results/uvm.json" --budget 200 | tee "$results/uvm.txt"
+  return "${PIPESTATUS[0]}"
+}
+
+run_roofline() {
+  nvcc -arch="${CUDA_ARCH:-sm_90}" -std=c++17 -O3 "$here/roofline/ceilings.cu" -o "$build/ceilings" || return 1
+  "$build/ceilings" | tee "$results/ceilings.yaml"
+  return "${PIPESTATUS[0]}"
+}
+
 run_overhead() {
   python3 "$here/overhead/overhead.py" --output "$out" --sonde "$sonde" \
     --bare "$build/bare_cupti.so" --scale "$scale" --repeats "$repeats" \
@@ -300,7 +326,7 @@ fi
 if build_all; then note "build: passed"; else note "build: FAILED"; fi
 export here work build results out sonde scale repeats PATH
 export -f run_diagnostics run_smoke run_record run_overhead
-export -f run_access run_sampling run_managed run_pytorch run_embedding
+export -f run_access run_sampling run_managed run_pytorch run_embedding run_patterns run_models run_uvm run_roofline
 
 wanted diagnose && phase diagnose 60 run_diagnostics
 if wanted smoke && ! phase smoke 120 run_smoke; then
@@ -314,6 +340,10 @@ wanted sampling && phase sampling 90 run_sampling
 wanted managed && phase managed 90 run_managed
 wanted pytorch && phase pytorch 120 run_pytorch
 wanted embedding && phase embedding 150 run_embedding
+wanted patterns && phase patterns 120 run_patterns
+wanted models && phase models 240 run_models
+wanted uvm && phase uvm 240 run_uvm
+wanted roofline && phase roofline 60 run_roofline
 if wanted overhead; then
   left=$(remaining)
   # A child that hangs is stopped by the driver itself; the phase's limit is the last resort.
