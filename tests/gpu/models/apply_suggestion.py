@@ -3,14 +3,16 @@
 
     apply_suggestion.py --sonde SONDE [--out FOLDER] [--batch N] [--length N] [--seconds N]
 
-1. Records three training steps of the GPT-2-like network under the port cuda_access, with the PyTorch adapter. The loop is the usual one:
-   it computes logits, a loss from them, the backward pass, the optimizer's step.
-2. `sonde replay -p memory` reports tensors that live longer than they are used at the moment of the peak. The logits are among
-   them: the loss's backward pass needs their logarithms, not the logits themselves, but the loop's variable keeps them.
-3. Runs the loop again, without a recorder, as it is and with `del logits` in front of the backward pass, which is what the finding suggests, and
-   compares torch.cuda.max_memory_allocated: seen saving against predicted one.
+1. Records three training steps of the GPT-2-like network under the port cuda_access, with the PyTorch adapter. The
+   loop is the usual one: it computes logits, a loss from them, the backward pass, the optimizer's step.
+2. `sonde replay -p memory` reports tensors that live longer than they are used at the moment of the peak. The logits
+   are among them: the loss's backward pass needs their logarithms, not the logits themselves, but the loop's variable
+   keeps them.
+3. Runs the loop again, without a recorder, as it is and with `del logits` in front of the backward pass, which is
+   what the finding suggests, and compares torch.cuda.max_memory_allocated: seen saving against predicted one.
 
-Exit code 0: the analysis names the logits, the losses stay the same, the peak sinks, and prediction and sight differ by at most 5 %.
+Exit code 0: the analysis names the logits, the losses stay the same, the peak sinks, and prediction and sight differ
+by at most 5 %.
 """
 
 import argparse
@@ -82,7 +84,8 @@ def predicted(report, facts):
             row["bytes"] == facts["logits_bytes"] and "late_deallocation" in (row["patterns"] or "")]
     # Of those that lived at the peak: bytes that freeing them in time takes off it.
     numbers = {row["id"] for row in late}
-    at_peak = [row for row in tables.get("live_at_peak", ()) if row["id"] in numbers and row["by"] == "late_deallocation"]
+    at_peak = [row for row in tables.get("live_at_peak", ())
+               if row["id"] in numbers and row["by"] == "late_deallocation"]
     findings = []
     for finding in report["findings"]:
         evidence = {entry["name"]: entry["value"] for entry in finding["evidence"]}
@@ -152,10 +155,11 @@ def main():
     result["ok"] = bool(late) and saving > 0 and before > after and close and same
     lines = [
         f"GPT-2-like training, batch {options.batch}, {options.length} tokens",
-        f"the analysis names the logits as freed late in {len(late)} of 3 steps, with {saving / 1e6:.1f} MB at the peak",
+        f"the analysis names the logits as freed late in {len(late)} of 3 steps; {saving / 1e6:.1f} MB at the peak",
         *(f"  {finding['message']} {finding['advice'] or ''}" for finding in findings[:3]),
         f"peak as it is {before / 1e6:.1f} MB, with `del logits` {after / 1e6:.1f} MB: "
-        f"{(before - after) / 1e6:.1f} MB less ({100 * (before - after) / before:.1f} %); predicted {saving / 1e6:.1f} MB",
+        f"{(before - after) / 1e6:.1f} MB less ({100 * (before - after) / before:.1f} %); "
+        f"predicted {saving / 1e6:.1f} MB",
         f"losses {'are the same' if same else 'DIFFER'}: {runs['as it is']['losses']} {runs['improved']['losses']}",
         "passed" if result["ok"] else "FAILED",
     ]

@@ -14,8 +14,8 @@ from torch.nn import functional
 NAMES = ("alexnet", "resnet18", "resnet34", "bert", "gpt2")
 # Batch sizes of the paper's artifact.
 BATCHES = {"alexnet": 128, "resnet18": 32, "resnet34": 32, "bert": 16, "gpt2": 8}
-# Krizhevsky's one-column AlexNet and He et al.'s ResNets for 1,000 classes, Devlin et al.'s BERT-base (uncased vocabulary, with
-# pooler), Radford et al.'s GPT-2 (output tied to the embedding).
+# Krizhevsky's one-column AlexNet and He et al.'s ResNets for 1,000 classes, Devlin et al.'s BERT-base (uncased
+# vocabulary, with pooler), Radford et al.'s GPT-2 (output tied to the embedding).
 PARAMETERS = {"alexnet": 61_100_840, "resnet18": 11_689_512, "resnet34": 21_797_672, "bert": 109_482_240,
               "gpt2": 124_439_808}
 
@@ -169,7 +169,8 @@ def build(name, tiny=False, length=None):
         vocabulary = sizes.get("vocabulary", 30522)
 
         def texts(batch, device):
-            return (torch.randint(vocabulary, (batch, length), device=device), torch.randint(2, (batch,), device=device))
+            tokens = torch.randint(vocabulary, (batch, length), device=device)
+            return tokens, torch.randint(2, (batch,), device=device)
         return Bert(**sizes), texts, functional.cross_entropy
     if name == "gpt2":
         vocabulary = sizes.get("vocabulary", 50257)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Runs one network; under `sonde record` it tells the session of its tensors. Prints one JSON line of what PyTorch itself counted.
+"""Runs one network; under `sonde record` it tells the session of its tensors.
 
     run.py NAME inference|forward|step [--batch N] [--length N] [--iterations N] [--python FOLDER] [--tiny] [--cpu]
 
 inference: eval, without gradients. forward: what a training step does up to the loss, with everything kept for the
-backward pass that does not come. step: forward, backward, and SGD with momentum (GPT-2 and BERT: AdamW).
+backward pass that does not come. step: forward, backward, and SGD with momentum (GPT-2 and BERT: AdamW). Prints one
+JSON line with what PyTorch itself counted.
 """
 
 import argparse
@@ -76,6 +77,7 @@ def main():
     if device == "cuda":
         torch.cuda.synchronize()
     facts = {"name": options.name, "mode": options.mode, "batch": batch, "iterations": options.iterations,
+             "length": inputs.shape[1] if inputs.dim() == 2 else None,
              "parameters": sum(parameter.numel() for parameter in model.parameters()), "torch": torch.__version__,
              "seconds": round(time.monotonic() - began, 3), "tensors": attachment is not None}
     if device == "cuda":

@@ -11,9 +11,9 @@
   --jobs     processes beside each other, default 4: what is slow is patching code on the CPU
   --seconds  for everything, default 170; what finds no time is listed as not run
 
-Each network runs in a process of its own under `sonde record` with the port cuda_access, which counts objects, and with the
-PyTorch adapter, which announces tensors; then `sonde replay -p workload` and its table footprints. The paper's working set is
-the bytes of touched tensors of a kernel, its footprint the most bytes of tensors alive.
+Each network runs in a process of its own under `sonde record` with the port cuda_access, which counts objects, and
+with the PyTorch adapter, which announces tensors; then `sonde replay -p workload` and its table footprints. The
+paper's working set is the bytes of touched tensors of a kernel, its footprint the most bytes of tensors alive.
 
 Exit code 1: a run failed, or its footprint is not what PyTorch counted itself, or a working set is empty.
 """
@@ -33,7 +33,8 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 
 MB = 1e6
-# Of the paper's Table V: kernels, footprint, working set (greatest), least, mean, median, p90; bytes (its MB taken as 10^6, KB as 10^3).
+# Of the paper's Table V: kernels, footprint, working set (greatest), least, mean, median, p90; bytes (its MB taken as
+# 10^6, KB as 10^3).
 TABLE_V = {
     ("alexnet", "inference"): (1428, 1528.13 * MB, 876.12 * MB, 1.01 * MB, 216.25 * MB, 148.26 * MB, 406.33 * MB),
     ("resnet18", "inference"): (1497, 1232.13 * MB, 1024.0 * MB, 1e3, 86.07 * MB, 64.0 * MB, 172.27 * MB),
@@ -48,23 +49,24 @@ TABLE_V = {
 }
 COLUMNS = ("kernels", "footprint", "max", "min", "mean", "median", "p90")
 
-# "forward" is set against the paper's training rows: in the stored scripts of its benchmarks the backward pass and the optimizer are
-# commented out for ResNet-18 and BERT, and the kernels of those rows are nearly those of inference.
+# "forward" is set against the paper's training rows: in the stored scripts of its benchmarks the backward pass and
+# the optimizer are commented out for ResNet-18 and BERT, and the kernels of those rows are nearly those of inference.
 RUNS = [("gpt2", "step"), ("bert", "step"), ("resnet34", "step"), ("alexnet", "step"), ("resnet18", "step"),
         ("gpt2", "inference"), ("bert", "inference"), ("resnet34", "inference"), ("resnet18", "inference"),
         ("alexnet", "inference"), ("resnet18", "forward"), ("resnet34", "forward"), ("bert", "forward")]
 
 EXPLANATIONS = {
-    "kernels": "The paper counts many iterations (AlexNet, ResNets) or one; ours are per iteration. Which kernels a library "
-               "picks differs between an A100 with CUDA 12.1 and this GPU.",
-    "max": "The greatest working set is that of one kernel. For ResNets the paper's 1,024 MB is a workspace that cuDNN asked "
-           "for, which another version does not need to; for GPT-2 it is the logits, whose size goes with the length of the text (the "
-           "paper does not give it; ours is in the column length).",
-    "footprint": "With the paper's training rows that look forward-only, compare `forward`. A real step holds gradients and "
-                 "the optimizer's state too. Workspaces count in both.",
-    "min": "The least is one scalar's or one bias' tensor, rounded up to 512 bytes by PyTorch's allocator in the paper's "
-           "count; ours is as asked for.",
-    "unit": "The paper does not say whether MB is 10^6 or 2^20; 1024.0 and 64.00 hint at 2^20. Ratios with 10^6 are up to 4.9 % higher.",
+    "kernels": "The paper counts many iterations (AlexNet and the ResNets by their numbers); ours are of one. Which "
+               "kernels a library picks differs between an A100 with CUDA 12.1 and this GPU.",
+    "max": "It is that of one kernel. That all of the paper's ResNet rows have 1,024.0 points to a workspace that its "
+           "cuDNN asked for, not to a tensor of the network; for GPT-2 it is the logits, which grow with the length of "
+           "the text, and the paper does not give that.",
+    "footprint": "The paper's training rows of ResNet-18, BERT and probably ResNet-34 are forward passes: compare "
+                 "`forward`. A real step holds gradients and the optimizer's state too. Workspaces count in both.",
+    "min": "The least is a scalar or a bias; the paper's 512 bytes and 1 KB look like sizes that PyTorch's allocator "
+           "had rounded up, ours are as asked for.",
+    "unit": "The paper does not say whether MB is 10^6 or 2^20; 1,024.0 and 64.00 hint at 2^20. Ratios here take 10^6; "
+            "with 2^20 they would be 4.6 % lower.",
 }
 
 CONFIGURATION = """session: {ring: 8Mi, memory: 512Mi, policy: stall}
@@ -107,7 +109,8 @@ def summarise(report, facts):
     tensor = levels.get("tensor")
     for column in COLUMNS[1:]:
         row[column] = tensor[column] if tensor else None
-    row["allocations"] = {column: levels["allocation"][column] for column in COLUMNS[1:]} if "allocation" in levels else None
+    allocation = levels.get("allocation")
+    row["allocations"] = {column: allocation[column] for column in COLUMNS[1:]} if allocation else None
     paper = TABLE_V.get((facts["name"], "inference" if facts["mode"] == "inference" else "training"))
     row["paper"] = dict(zip(COLUMNS, paper))
     row["ratio"] = {column: row[column] / row["paper"][column] if row[column] is not None else None
@@ -125,8 +128,8 @@ def megabytes(value):
 
 
 def print_table(rows, out):
-    head = ("network", "mode", "batch", "kernels", "footprint", "max", "min", "mean", "median", "p90")
-    line = "{:<10} {:<10} {:>5} {:>8} {:>10} {:>9} {:>9} {:>8} {:>8} {:>8}"
+    head = ("network", "mode", "batch", "tokens", "kernels", "footprint", "max", "min", "mean", "median", "p90")
+    line = "{:<10} {:<10} {:>5} {:>6} {:>8} {:>10} {:>9} {:>9} {:>8} {:>8} {:>8}"
     print("Working sets by tensors, MB = 10^6 bytes; kernels of one iteration", file=out)
     print(line.format(*head), file=out)
     for row in rows:
@@ -134,17 +137,17 @@ def print_table(rows, out):
             print(f"{row['name']:<10} {row['mode']:<10} {row['why']}", file=out)
             continue
         values = [f"{row['kernels']:.0f}"] + [megabytes(row[column]) for column in COLUMNS[1:]]
-        print(line.format(row["name"], row["mode"], row["batch"], *values), file=out)
+        print(line.format(row["name"], row["mode"], row["batch"], row["facts"].get("length") or "", *values), file=out)
         values = [f"{row['paper']['kernels']}"] + [megabytes(row["paper"][column]) for column in COLUMNS[1:]]
-        print(line.format("", "  paper", "", *values), file=out)
+        print(line.format("", "  paper", "", "", *values), file=out)
         values = [f"{row['ratio'][column]:.2f}" if row["ratio"][column] is not None else "-" for column in COLUMNS]
-        print(line.format("", "  ratio", "", *values), file=out)
+        print(line.format("", "  ratio", "", "", *values), file=out)
         if not row["agrees"]:
             print(f"  the footprint is not PyTorch's own peak of requested bytes, "
                   f"{row['facts'].get('requested_peak')}", file=out)
         if row["incomplete"]:
-            print(f"  {row['incomplete']} of {row['launches']} launches are lower bounds: they copy through tensor maps",
-                  file=out)
+            print(f"  {row['incomplete']} of {row['launches']} launches are lower bounds: they copy through tensor "
+                  "maps", file=out)
     print("\nWhy they differ:", file=out)
     for name, text in EXPLANATIONS.items():
         print(f"  {name}: {text}", file=out)
@@ -218,7 +221,8 @@ def main():
         runs = [tuple(one.split(":")) for one in options.only.split(",")]
         for one in runs:
             if one not in RUNS:
-                raise SystemExit(f"--only: no run {':'.join(one)}; there are {', '.join(':'.join(run) for run in RUNS)}")
+                known = ", ".join(":".join(run) for run in RUNS)
+                raise SystemExit(f"--only: no run {':'.join(one)}; there are {known}")
     out = pathlib.Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
     work = pathlib.Path(options.work or tempfile.mkdtemp(prefix="sonde-models-"))

@@ -10,12 +10,12 @@
   --out       where patterns.json and patterns.txt go, default: nowhere
   --keep      keeps captures and lists of objects there
   --jobs      processes beside each other while accesses are recorded, default 4; those where time matters run alone
-  --standin   the programs are linked with a stand-in for CUDA's runtime (tests/integration/patterns): no port is asked for, and those where
-              time matters are left out
+  --standin   the programs are linked with a stand-in for CUDA's runtime (tests/integration/patterns): no port is asked
+              for, and those that need a GPU are left out
 
-A finding is right when expected.json names its rule and object for the program; objects are told apart by address and life. Findings on
-objects that the program did not make (the runtime's own) are listed and count neither way. A rule that could not look fails both variants of the
-programs that it has something to find in.
+A finding is right when expected.json names its rule and object for the program; objects are told apart by address and
+life. Findings on objects that the program did not make (the runtime's own) are listed and count neither way. A rule
+that could not look fails both variants of the programs that it has something to find in.
 
 Exit code 0: precision and recall of 100 % over at least one program, and every program ran.
 """
@@ -74,7 +74,7 @@ class Names:
     """What a program calls an object of its capture."""
 
     def __init__(self, printed, allocations):
-        """`printed`: the program's objects; `allocations`: (address, bytes) in order of their records, frees left out."""
+        """`printed`: the program's objects; `allocations`: (address, bytes) in order of their records."""
         self.by_address = {}
         for item in printed["objects"]:
             self.by_address.setdefault(item["address"], {})[item["life"]] = item["name"]
@@ -271,7 +271,8 @@ def print_results(results, skipped, out):
     if others:
         print("of rules that are not judged: " +
               ", ".join(f"{rule} {count}" for rule, count in sorted(others.items())), file=out)
-    print(f"{'rule':<32} {'expected':>8} {'found':>6} {'missed':>6} {'wrong':>6} {'precision':>10} {'recall':>8}", file=out)
+    print(f"{'rule':<32} {'expected':>8} {'found':>6} {'missed':>6} {'wrong':>6} {'precision':>10} {'recall':>8}",
+          file=out)
     for row in rates(results):
         print(f"{row['rule']:<32} {row['expected']:>8} {row['found']:>6} {row['missed']:>6} {row['wrong']:>6} "
               f"{percent(row['precision']):>10} {percent(row['recall']):>8}", file=out)
@@ -309,14 +310,14 @@ def measure(options, work):
         if unknown:
             raise Failed(f"--only: expected.json has no program {', '.join(unknown)}")
         programs = {name: programs[name] for name in wanted}
-    skipped = [name for name, program in programs.items() if options.standin and program["group"] == "time"]
+    skipped = [name for name, program in programs.items() if options.standin and program["settings"].get("needs_gpu")]
     todo = [(program, variant) for name, program in programs.items() if name not in skipped
             for variant in ("as it is", "improved")]
     recorder = Recorder(options, work)
     with concurrent.futures.ThreadPoolExecutor(max_workers=max(1, options.jobs)) as pool:
         results = list(pool.map(lambda one: recorder.one(*one),
-                                [one for one in todo if one[0]["group"] != "time"]))
-    results += [recorder.one(*one) for one in todo if one[0]["group"] == "time"]
+                                [one for one in todo if not one[0]["settings"].get("alone")]))
+    results += [recorder.one(*one) for one in todo if one[0]["settings"].get("alone")]
     return results, skipped
 
 
