@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <map>
 #include <optional>
 
@@ -64,10 +65,15 @@ std::vector<PatternHit> find_patterns(const ReuseGraph &graph, const Options &op
   std::vector<PatternHit> hits;
   for (const uint32_t pc : order) {
     const ReuseNode &node = graph.nodes.at(pc);
-    if (node.in.total() < static_cast<uint64_t>(options.reuse_least_words)) continue;
-    const double warp = node.in.share(ReuseScope::kWarp), block = node.in.share(ReuseScope::kBlock);
+    if (node.in.total() == 0 || node.in.total() < static_cast<uint64_t>(options.reuse_least_words)) continue;
+    const double warp = node.in.share(ReuseScope::kWarp), thread = node.in.share(ReuseScope::kThread);
     const double grid = node.in.share(ReuseScope::kGrid), cold = node.in.share(ReuseScope::kCold);
-    const double thread = node.in.share(ReuseScope::kThread), cross = block + grid;
+    const auto together = [&](std::initializer_list<ReuseScope> scopes) {
+      uint64_t words = 0;
+      for (const ReuseScope scope : scopes) words += node.in.of(scope);
+      return static_cast<double>(words) / static_cast<double>(node.in.total());
+    };
+    const double cross = together({ReuseScope::kBlock, ReuseScope::kGrid});
     const auto hit = [&](Pattern pattern, Strength strength, double measure) {
       hits.push_back({pc, pattern, strength, measure});
     };
@@ -84,7 +90,7 @@ std::vector<PatternHit> find_patterns(const ReuseGraph &graph, const Options &op
       if (node.kind == kWrite && before.all_writes) hit(Pattern::kWriteAfterWrite, Strength::kMedium, thread);
     }
     if (grid > options.grid_reuse) hit(Pattern::kGridReuse, Strength::kMedium, grid);
-    const double within = thread + warp + block;
+    const double within = together({ReuseScope::kThread, ReuseScope::kWarp, ReuseScope::kBlock});
     if (node.memory != kShared && within > options.block_reuse) hit(Pattern::kBlockReuse, Strength::kMedium, within);
     if (node.memory == kShared) continue;  // sectors say nothing about shared memory
     const double dense = density(node);

@@ -48,7 +48,7 @@ void Warps::finish() {
   settling_.clear();
 }
 
-void Warps::close(const Key &key) {
+void Warps::close(Key key) {
   std::erase(order_, key);
   std::erase(settling_, key);
   const auto it = open_.find(key);

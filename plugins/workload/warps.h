@@ -71,7 +71,7 @@ class Warps {
   };
   using Key = std::pair<uint32_t, uint64_t>;  // source, launch
 
-  void close(const Key &key);
+  void close(Key key);
 
   const Options *options_;
   KernelMap<WarpRow> kernels_;
