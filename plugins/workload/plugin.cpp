@@ -26,8 +26,7 @@ sonde::workload::Options parsed(const sonde::Session &session, const sonde::Conf
 class Analysis {
  public:
   Analysis(sonde::Session session, sonde::Config options)
-      : session_(std::move(session)),
-        workload_(parsed(session_, options), [this](uint32_t source, sonde_string_t id) {
+      : session_(std::move(session)), workload_(parsed(session_, options), [this](uint32_t source, sonde_string_t id) {
           const char *text = nullptr;
           const auto &capture = session_.host().service<sonde_capture_service_t>();
           return capture.text(session_.get(), source, id, &text) == SONDE_OK ? text : nullptr;
