@@ -261,7 +261,7 @@ class Drawing {
   std::string ticks(double y) const {
     std::string out;
     for (int i = 0; i <= 4; ++i) {
-      const int64_t position = begin_ + (end_ - begin_) / 4 * i;
+      const int64_t position = begin_ + (end_ - begin_) * i / 4;
       const double x = kLeft + kPlot * i / 4;
       const char *const style = i == 4   ? "class=\"tick\" text-anchor=\"end\""
                                 : i == 0 ? "class=\"tick\""
