@@ -13,30 +13,26 @@ void ScopeAccesses::begin(const ScopeKey &key, uint64_t thread, uint64_t scope, 
                           bool is_layer) {
   any_scope_ = true;
   if (key.kind == ScopeKind::kMark || key.kind == ScopeKind::kRange) return;  // no nesting of a thread
-  push(sources_[key.source], {time, numbers_++, true, is_layer, key, thread, scope, hint});
+  push(source_of(key.source), time, {true, is_layer, key, thread, scope, hint});
 }
 
 void ScopeAccesses::end(uint32_t source, ScopeKind kind, uint32_t domain, uint64_t thread, uint64_t scope,
                         int64_t time) {
   if (kind == ScopeKind::kMark || kind == ScopeKind::kRange) return;
-  push(sources_[source], {time, numbers_++, false, false, {source, kind, domain, 0}, thread, scope, {}});
+  push(source_of(source), time, {false, false, {source, kind, domain, 0}, thread, scope, {}});
 }
 
-void ScopeAccesses::push(Source &source, Event event) {
-  source.waiting.push_back(std::move(event));
-  std::push_heap(source.waiting.begin(), source.waiting.end(), later);
-  if (source.waiting.size() <= static_cast<size_t>(options_->join_records)) return;
-  apply_until(source, source.waiting.front().time);
+ScopeAccesses::Source &ScopeAccesses::source_of(uint32_t number) {
+  return sources_.try_emplace(number, static_cast<size_t>(options_->join_records)).first->second;
 }
 
-void ScopeAccesses::apply_until(Source &source, int64_t time) {
-  while (!source.waiting.empty() && source.waiting.front().time <= time) {
-    std::pop_heap(source.waiting.begin(), source.waiting.end(), later);
-    const Event event = std::move(source.waiting.back());
-    source.waiting.pop_back();
-    source.applied = std::max(source.applied, event.time);
-    event.is_begin ? open(source, event) : close(source, event);
-  }
+void ScopeAccesses::push(Source &source, int64_t time, const Event &event) {
+  source.waiting.push(time, event, [&](int64_t at, const Event &next) { apply(source, at, next); });
+}
+
+void ScopeAccesses::apply(Source &source, int64_t time, const Event &event) {
+  source.applied = std::max(source.applied, time);
+  event.is_begin ? open(source, time, event) : close(source, event);
 }
 
 ScopeAccessRow &ScopeAccesses::scope_row(const ScopeKey &key) {
@@ -54,12 +50,12 @@ uint32_t ScopeAccesses::layer_node(uint32_t parent, LayerRow *row) {
   return children_[{parent, row}] = static_cast<uint32_t>(nodes_.size() - 1);
 }
 
-void ScopeAccesses::open(Source &source, const Event &event) {
+void ScopeAccesses::open(Source &source, int64_t time, const Event &event) {
   Thread &thread = source.threads[event.thread];
   const bool is_inner = !thread.stack.empty();
   Open open{event.key,
             event.scope,
-            event.time,
+            time,
             &scope_row(event.key),
             inner_phase(is_inner ? thread.stack.back().phase : Phase::kOther, event.hint.phase),
             is_inner ? thread.stack.back().layer : 0,
@@ -76,7 +72,7 @@ void ScopeAccesses::open(Source &source, const Event &event) {
   }
   if (event.hint.phase == Phase::kForward) {
     // Of several operators with one number the last one makes the node.
-    const auto key = std::tuple(event.thread, event.hint.sequence);
+    const Maker key{event.thread, event.hint.sequence};
     const auto [it, is_new] = source.makers.insert_or_assign(key, open.layer);
     if (is_new) source.maker_order.push_back(key);
     if (source.maker_order.size() > static_cast<size_t>(options_->join_records)) {
@@ -118,9 +114,9 @@ void ScopeAccesses::close(Source &source, const Event &event) {
 void ScopeAccesses::operation(const MemoryOperation &operation, const LaunchSums &sums,
                               std::span<const MemoryTouch> touches) {
   if (operation.kind != toolkit::OperationKind::kKernel || operation.is_late) return;
-  Source &source = sources_[operation.source];
+  Source &source = source_of(operation.source);
   early_ += any_scope_ && operation.time_ns < source.applied ? 1 : 0;
-  apply_until(source, operation.time_ns);
+  source.waiting.release(operation.time_ns, [&](int64_t at, const Event &next) { apply(source, at, next); });
   Thread *owner = nullptr;
   uint32_t inside = 0;
   for (auto &[number, thread] : source.threads) {
@@ -169,7 +165,7 @@ void ScopeAccesses::object_ends(const MemoryObject &object) {
 
 void ScopeAccesses::finish() {
   for (auto &[number, source] : sources_) {
-    apply_until(source, INT64_MAX);
+    source.waiting.finish([&](int64_t at, const Event &next) { apply(source, at, next); });
     for (auto &[id, thread] : source.threads) {
       for (const Open &open : thread.stack) close_one(open);
     }

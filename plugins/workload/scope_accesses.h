@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sonde/toolkit/memory_history.h>
+#include <sonde/toolkit/reorder.h>
 
 #include <compare>
 #include <cstdint>
@@ -96,16 +97,21 @@ class ScopeAccesses {
 
  private:
   struct Event {
-    int64_t time;
-    uint64_t number;  // of arrival
-    bool is_begin;
-    bool is_layer;
-    ScopeKey key;
-    uint64_t thread;
-    uint64_t scope;
-    ScopeHint hint;
+    bool is_begin = false;
+    bool is_layer = false;
+    ScopeKey key = {};
+    uint64_t thread = 0;
+    uint64_t scope = 0;
+    ScopeHint hint = {};
   };
-  static bool later(const Event &a, const Event &b) { return a.time != b.time ? a.time > b.time : a.number > b.number; }
+  struct Maker {
+    uint64_t thread;
+    uint64_t sequence;
+    bool operator==(const Maker &) const = default;
+  };
+  struct MakerHash {
+    size_t operator()(const Maker &maker) const { return mix(maker.thread + mix(maker.sequence)); }
+  };
   // A path of layers that are open inside each other.
   struct LayerNode {
     uint32_t parent;
@@ -128,16 +134,18 @@ class ScopeAccesses {
     std::unordered_map<uint64_t, uint64_t> last_touch;  // by object: position
   };
   struct Source {
-    std::vector<Event> waiting;  // a heap
+    explicit Source(size_t capacity) : waiting(capacity) {}
+    toolkit::ReorderBuffer<Event> waiting;
     int64_t applied = INT64_MIN;
     std::map<uint64_t, Thread> threads;
-    std::map<std::tuple<uint64_t, uint64_t>, uint32_t> makers;  // (thread, sequence): layer node
-    std::deque<std::tuple<uint64_t, uint64_t>> maker_order;
+    std::unordered_map<Maker, uint32_t, MakerHash> makers;  // layer nodes
+    std::deque<Maker> maker_order;
   };
 
-  void push(Source &source, Event event);
-  void apply_until(Source &source, int64_t time);
-  void open(Source &source, const Event &event);
+  Source &source_of(uint32_t number);
+  void push(Source &source, int64_t time, const Event &event);
+  void apply(Source &source, int64_t time, const Event &event);
+  void open(Source &source, int64_t time, const Event &event);
   void close(Source &source, const Event &event);
   void close_one(const Open &open);
   uint32_t layer_node(uint32_t parent, LayerRow *row);
@@ -154,7 +162,6 @@ class ScopeAccesses {
   std::map<std::tuple<uint32_t, uint32_t>, LayerRow> layers_;
   std::vector<LayerNode> nodes_{{0, nullptr}};
   std::map<std::pair<uint32_t, LayerRow *>, uint32_t> children_;
-  uint64_t numbers_ = 0;
   uint64_t visit_ = 0;
   uint64_t ambiguous_ = 0;
   uint64_t early_ = 0;
