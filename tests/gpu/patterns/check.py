@@ -73,29 +73,28 @@ def load_expected(path):
 class Names:
     """What a program calls an object of its capture."""
 
-    def __init__(self, printed, allocations):
-        """`printed`: the program's objects; `allocations`: (address, bytes) in order of their records."""
+    def __init__(self, printed, allocations, rows=()):
+        """`printed`: the program's objects; `allocations`: (address, bytes) in order of their records; `rows`: (number,
+        address) of the analysis' own objects."""
         self.by_address = {}
         for item in printed["objects"]:
             self.by_address.setdefault(item["address"], {})[item["life"]] = item["name"]
         # The program's lives of an address are the last ones there: the runtime may have used it before.
-        seen = collections.Counter(address for address, _ in allocations)
-        self.skipped = {address: max(0, seen[address] - len(lives)) for address, lives in self.by_address.items()}
+        self.seen = collections.Counter(address for address, _ in allocations)
+        self.skipped = {address: max(0, self.seen[address] - len(lives)) for address, lives in self.by_address.items()}
+        # An analysis numbers objects in the order of their begin.
         self.numbers = {}
         counts = collections.Counter()
         for number, (address, _) in enumerate(allocations, 1):
             self.numbers[number] = (address, counts[address])
             counts[address] += 1
+        self.rows = dict(rows)
 
     def of(self, finding):
         """Name; None: no object is meant; "": an object that the program did not make."""
         evidence = {entry["name"]: entry["value"] for entry in finding["evidence"]}
         if "object" in evidence:
-            address, life = self.numbers.get(int(evidence["object"]), (None, 0))
-            if int(evidence.get("address", address or 0)) != address:
-                raise Failed(f"a finding of {finding['rule']} has object {evidence['object']}, which is not the "
-                             f"allocation of that number: {finding['message']}")
-            return self.by_address.get(address, {}).get(life - self.skipped.get(address, 0), "")
+            return self.of_number(finding, int(evidence["object"]), evidence.get("address"))
         if "address" not in evidence:
             return None
         # A part of an object: the one that it lies in.
@@ -103,6 +102,33 @@ class Names:
         below = [begin for begin in self.by_address if begin <= address]
         lives = self.by_address[max(below)] if below else {}
         return lives[0] if len(lives) == 1 else ""
+
+    def of_number(self, finding, number, address):
+        if address is None:
+            address = self.rows.get(number, self.numbers.get(number, (None, 0))[0])
+        lives = self.by_address.get(int(address) if address is not None else None, {})
+        if not lives:
+            return ""
+        address = int(address)
+        if len(lives) == 1 and self.seen[address] <= 1:
+            return next(iter(lives.values()))
+        there, life = self.numbers.get(number, (None, 0))
+        if there != address:
+            raise Failed(f"a finding of {finding['rule']} has object {number}, which is not the allocation of that "
+                         f"number, so its life cannot be told: {finding['message']}")
+        return lives.get(life - self.skipped[address], "")
+
+
+def objects_of(report):
+    """(number, address) of the table memory.objects, where there is one."""
+    table = report["tables"].get("memory.objects")
+    if table is None:
+        return
+    columns = [column["name"] for column in table["columns"]]
+    number, address = columns.index("id"), columns.index("address")
+    for row in table["rows"]:
+        if row[number] and row[address] is not None:
+            yield row[number], row[address]
 
 
 def allocations_of(sonde, capture):
@@ -205,7 +231,7 @@ class Recorder:
             for analysis in program["settings"]["analyses"]:
                 command += ["-p", analysis]
             report = json.loads(run(command))
-            names = Names(printed, allocations_of(self.options.sonde, capture))
+            names = Names(printed, allocations_of(self.options.sonde, capture), objects_of(report))
             wanted = program["findings" if variant == "as it is" else "improved"]
             result.update(compare(wanted, program["settings"]["rules"], report, names))
             result["losses"] = report["losses"]["records"]

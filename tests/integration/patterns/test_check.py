@@ -62,9 +62,13 @@ class Compare(unittest.TestCase):
         self.assertEqual(compared([("memory.leak", "a")], finding("memory.leak", object=2),
                                   allocations=((512, 8), (512, 8))), {"right": [("memory.leak", "a")]})
 
-    def test_an_object_number_that_is_not_the_address_is_an_error(self):
+    def test_an_object_of_an_unknown_address_is_not_the_programs(self):
+        self.assertEqual(compared([], finding("memory.leak", object=1, address=1024)),
+                         {"foreign": [("memory.leak", "")]})
+
+    def test_where_an_address_had_several_lives_the_number_must_be_that_of_its_allocation(self):
         with self.assertRaises(check.Failed):
-            compared([], finding("memory.leak", object=1, address=1024))
+            compared([], finding("memory.leak", object=3, address=512), allocations=((512, 8), (512, 8), (1024, 8)))
 
     def test_a_rule_that_could_not_look_is_blind(self):
         self.assertEqual(compared([("memory.leak", "a")], finding("memory.leak", "unsupported")),
