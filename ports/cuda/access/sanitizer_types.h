@@ -95,6 +95,8 @@ constexpr uint32_t kMemoryModule = 0x1;
 constexpr uint32_t kMemoryManaged = 0x2;
 constexpr uint32_t kMemoryHostMapped = 0x4;
 constexpr uint32_t kMemoryHostPinned = 0x8;
+constexpr uint32_t kMemoryGroupsRuntime = 0x40;
+constexpr uint32_t kMemoryDeviceRuntime = 0x80;
 
 constexpr uint32_t kApiExit = 1;
 

@@ -30,6 +30,11 @@ uint32_t memory_kind(uint32_t flags, bool pinned) {
   return (flags & kMemoryModule) != 0 ? SONDE_MEMORY_DEVICE_STATIC : SONDE_MEMORY_DEVICE;
 }
 
+// Memory that the driver took for itself: code may touch it, but no program allocated it.
+bool is_of_runtime(const ResourceMemory *memory) {
+  return memory != nullptr && (memory->flags & (kMemoryGroupsRuntime | kMemoryDeviceRuntime)) != 0;
+}
+
 // By the library's number of a direction.
 constexpr uint32_t kCopyKinds[] = {SONDE_COPY_UNKNOWN, SONDE_COPY_HOST_TO_HOST, SONDE_COPY_HOST_TO_DEVICE,
                                    SONDE_COPY_DEVICE_TO_HOST, SONDE_COPY_DEVICE_TO_DEVICE};
@@ -170,12 +175,13 @@ void Watcher::on_driver_call(uint32_t id, const ApiCall &call) {
 
 void Watcher::allocated(uint64_t address, uint64_t bytes, const ResourceMemory *memory, bool pinned, bool ordered) {
   const uint32_t flags = memory != nullptr ? memory->flags : 0;
+  const bool is_own = is_of_runtime(memory);
   {
     const std::lock_guard hold(live_mutex_);
-    const bool is_static = (flags & kMemoryModule) != 0;
+    const bool is_static = (flags & kMemoryModule) != 0 || is_own;
     if (live_.allocate(address, bytes, is_static ? SONDE_OBJECT_IS_STATIC : SONDE_OBJECT_IS_ALLOCATION) == 0) return;
   }
-  if (!active_) return;
+  if (!active_ || is_own) return;
   sonde_memory_allocate_t record = {};
   SONDE_RECORD_INIT(&record, SONDE_SPACE_MEMORY, SONDE_MEMORY_ALLOCATE, sonde_stamp());
   record.address = address;
@@ -228,7 +234,7 @@ uint64_t Watcher::freed(uint64_t address, const ResourceMemory *memory, bool pin
       end = range->end;
     }
   }
-  if (!active_) return end;
+  if (!active_ || is_of_runtime(memory)) return end;
   sonde_memory_free_t record = {};
   SONDE_RECORD_INIT(&record, SONDE_SPACE_MEMORY, SONDE_MEMORY_FREE, sonde_stamp());
   record.address = address;

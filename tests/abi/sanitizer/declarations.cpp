@@ -111,6 +111,8 @@ SAME_VALUE(mine::kMemoryModule, SANITIZER_MEMORY_FLAG_MODULE);
 SAME_VALUE(mine::kMemoryManaged, SANITIZER_MEMORY_FLAG_MANAGED);
 SAME_VALUE(mine::kMemoryHostMapped, SANITIZER_MEMORY_FLAG_HOST_MAPPED);
 SAME_VALUE(mine::kMemoryHostPinned, SANITIZER_MEMORY_FLAG_HOST_PINNED);
+SAME_VALUE(mine::kMemoryGroupsRuntime, SANITIZER_MEMORY_FLAG_CG_RUNTIME);
+SAME_VALUE(mine::kMemoryDeviceRuntime, SANITIZER_MEMORY_FLAG_CNP);
 SAME_VALUE(0, SANITIZER_API_ENTER);
 SAME_VALUE(mine::kApiExit, SANITIZER_API_EXIT);
 // The patches' values of `flags`, and those that the driver's calls take.

@@ -276,7 +276,7 @@ def repeat(runner, key, count, command, program="streaming", seconds=40, into=No
 
 def record_and_plan(runner, name, command, parameters, seconds=60):
     """Two runs, joined and replayed: (plan file or None, report)."""
-    work = runner.work / name
+    work = runner.work / f"{name}-runs"  # the built programs lie beside it
     work.mkdir(parents=True, exist_ok=True)
     configs = {"times": {"cuda": {"managed": True}}, "accesses": {"cuda_access": {"collect": "intervals"}}}
     for part, ports in configs.items():

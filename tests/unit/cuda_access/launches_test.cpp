@@ -133,6 +133,28 @@ TEST_F(Launches, CopiesAndSetsOfTheHostComeWithTheirAddresses) {
   EXPECT_EQ(transfers[2].flags, SONDE_TRANSFER_SET);
 }
 
+TEST_F(Launches, MemoryOfTheRuntimeIsNoAllocationOfTheProgram) {
+  Program program;
+  Capture capture;
+  want_objects(capture);
+  capture.session.want_all(SONDE_SPACE_MEMORY);
+  ASSERT_EQ(capture.start(), SONDE_OK);
+  constexpr uint32_t kCooperativeGroups = 0x40;
+  const uint64_t own = program.allocate(512, kCooperativeGroups);
+  const uint64_t input = program.allocate(4096);
+  program.run([&](PatchPlayer &player) {
+    player.access(side_by_side(own, 4), 4, kRead);
+    player.access(side_by_side(input, 4), 4, kRead);
+  });
+  ASSERT_EQ(capture.stop(), SONDE_OK);
+  const auto allocations =
+      capture.session.emitted_of<sonde_memory_allocate_t>(SONDE_SPACE_MEMORY, SONDE_MEMORY_ALLOCATE);
+  ASSERT_EQ(allocations.size(), 1u);
+  EXPECT_EQ(allocations[0].address, input);
+  ASSERT_EQ(capture.launches().size(), 1u);
+  EXPECT_EQ(capture.launches()[0].outside, 0u) << "it is no wrong access either";
+}
+
 TEST_F(Launches, AKernelThatRunsDoesNotHoldUpTheResultsOfOthers) {
   Program program;
   const uint64_t input = program.allocate(4096);
