@@ -21,6 +21,10 @@ double confidence_of(const Results &results) {
   return (results.outcome->is_extrapolated ? 0.5 : 0.9) * (results.is_calibrated ? 1.0 : 0.6);
 }
 
+std::string capacity_text(uint64_t capacity) {
+  return capacity == UINT64_MAX ? "a size that is not known" : format_bytes(capacity);
+}
+
 double seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 std::string fixed(double value, int digits = 2) {
@@ -187,7 +191,7 @@ void judge_memory(const Results &results, const Host &host, sonde_session_t *ses
                                                " for them: pages leave and come back." + kExtrapolation);
   } else {
     room.ok("What launches touch fits into the device: " + format_bytes(outcome.footprint) + " of " +
-            format_bytes(outcome.capacity) + ".");
+            capacity_text(outcome.capacity) + ".");
   }
   room.formula("touched > capacity")
       .evidence("touched", "bytes", outcome.footprint)
@@ -308,7 +312,7 @@ std::string remarks_of(const Results &results) {
                      " without, " + format_ns(outcome.chosen_result().total_ns) + " with this plan" +
                      (outcome.optimum ? ", " + format_ns(outcome.optimum->total_ns) + " at best" : "") + ".\n";
   text +=
-      "Capacity " + format_bytes(outcome.capacity) + ", touched " + format_bytes(outcome.footprint) +
+      "Capacity " + capacity_text(outcome.capacity) + ", touched " + format_bytes(outcome.footprint) +
       (outcome.is_extrapolated ? ": extrapolation, the simulator is calibrated without oversubscription.\n" : ".\n");
   return text;
 }

@@ -79,7 +79,6 @@ Optimum optimum(const Trace &trace, const PagingParameters &parameters, uint64_t
 
   double now = 0;
   double to_device_free = 0;
-  double to_host_free = 0;
   uint32_t at = 0;
   const auto leave = [&](uint32_t block, double moment) {
     State &state = states[block];
@@ -87,10 +86,8 @@ Optimum optimum(const Trace &trace, const PagingParameters &parameters, uint64_t
     order.erase({state.next, block});
     used -= bytes;
     state.resident = 0;
-    const double begin = std::max({moment, to_host_free, state.last_ns, state.ready_ns});
-    to_host_free = begin + ns_of(bytes, parameters.to_host);
     result.to_host_bytes += bytes;
-    return to_host_free;
+    return std::max({moment, state.last_ns, state.ready_ns}) + ns_of(bytes, parameters.to_host);
   };
 
   std::vector<std::pair<uint32_t, uint32_t>> ends;
@@ -159,7 +156,7 @@ Optimum optimum(const Trace &trace, const PagingParameters &parameters, uint64_t
       ++at;
     }
   }
-  result.total_ns = static_cast<int64_t>(now + 0.5);
+  result.total_ns = static_cast<int64_t>(std::max(now, ns_of(result.to_host_bytes, parameters.to_host)) + 0.5);
   return result;
 }
 

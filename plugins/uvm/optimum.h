@@ -1,13 +1,14 @@
-// What no plan can beat by much: Belady's evictions with prefetches that only the link limits.
+// The optimum to compare plans with: Belady's evictions with prefetches that only the link limits.
 //
 // Accesses are those of the simulator, block by block. When a missing block needs room, the block whose next access is
-// furthest away leaves (Belady 1966, least misses where blocks have one size). The moves, in order of need, then run as
-// early as the link and the room allow: a move begins when the one before it in its direction has ended, and when the
-// device has made the last access to what leaves for it and that has been copied out. No call, fault or list costs
-// anything. A page that nobody has touched yet is made for nothing.
+// furthest away leaves (Belady 1966, least misses where blocks have one size). The moves to the device, in order of need,
+// then run as early as the link and the room allow: a move begins when the one before it has ended, and when the device
+// has made the last access to what leaves for it and that has been copied out. Copies to the host do not wait for each
+// other, but the whole takes no less than all of them one by one. No call, fault or list costs anything. A page that nobody
+// has touched yet is made for nothing.
 //
-// It is the optimum of this model of moving whole touch masks, not a bound for everything: reading over the link without
-// moving, or fewer bytes at the price of more misses, can be better in single cases.
+// It is what plans are compared with, not a bound for everything: reading over the link without moving, or another victim
+// that is copied out sooner, can be better in single cases.
 #pragma once
 
 #include <cstdint>

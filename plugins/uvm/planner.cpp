@@ -73,9 +73,14 @@ class Planner {
     std::vector<uint32_t> device_uses(segments_.all.size(), 0);
     std::vector<double> remote_ns(segments_.all.size(), 0);
     std::vector<uint8_t> side(segments_.all.size(), 0);  // 1 host, 2 device
-    // What an access of each span costs over the link, by touch set.
-    std::vector<double> traffic_of(segments_.all.size(), 1);
+    // Bytes that a launch asks for, by byte of the segment; the greatest of all launches.
+    std::vector<double> traffic_of(segments_.all.size(), 0);
+    std::vector<bool> is_of_device(trace_.sets.size());
+    for (const Step &step : trace_.steps) {
+      if (!step.is_host()) is_of_device[step.touches] = true;
+    }
     for (size_t set = 0; set < trace_.sets.size(); ++set) {
+      if (!is_of_device[set]) continue;
       for (const PageSpan &span : trace_.sets[set]) {
         for (const uint32_t segment : segments_.of_set[set]) {
           if (segments_.all[segment].allocation == span.allocation) {

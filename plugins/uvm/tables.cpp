@@ -198,7 +198,7 @@ void publish_prediction(const Results &results, const Host &host, sonde_session_
   Table table(host, session, kOrigin, "prediction", "Simulated time by capacity",
               "From the first launch that touches managed memory to the end of the last. Rows whose capacity is less "
               "than the touched bytes are extrapolated: the simulator is calibrated without oversubscription");
-  table.u64("capacity", "bytes", "of the device", SONDE_COLUMN_KEY)
+  table.u64("capacity", "bytes", "of the device; empty: not known, no limit", SONDE_COLUMN_KEY)
       .f64("oversubscription", "1", "touched bytes / capacity")
       .i64("no_prefetch", "ns", "the driver's faults alone")
       .i64("each_launch", "ns", "whole allocations prefetched before each launch that touches them")
@@ -219,10 +219,13 @@ void publish_prediction(const Results &results, const Host &host, sonde_session_
         one.optimum_ns && *one.optimum_ns > 0
             ? std::optional(static_cast<double>(one.tensor_ns) / static_cast<double>(*one.optimum_ns))
             : std::nullopt;
-    table.row({one.capacity, static_cast<double>(outcome.footprint) / static_cast<double>(one.capacity), one.none_ns,
-               one.each_launch_ns, one.object_ns, one.tensor_ns,
-               one.given_ns != 0 ? std::optional(one.given_ns) : std::nullopt, one.optimum_ns, gain, ratio,
-               one.is_extrapolated});
+    const bool is_limited = one.capacity != UINT64_MAX;
+    const std::optional<double> times =
+        is_limited ? std::optional(static_cast<double>(outcome.footprint) / static_cast<double>(one.capacity))
+                   : std::nullopt;
+    table.row({is_limited ? std::optional(one.capacity) : std::nullopt, times, one.none_ns, one.each_launch_ns,
+               one.object_ns, one.tensor_ns, one.given_ns != 0 ? std::optional(one.given_ns) : std::nullopt,
+               one.optimum_ns, gain, ratio, one.is_extrapolated});
   };
   Prediction first;
   first.capacity = outcome.capacity;
