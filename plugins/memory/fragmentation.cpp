@@ -15,11 +15,6 @@ Space &Fragmentation::space(const MemoryObject &object) {
   return *found;
 }
 
-bool Fragmentation::is_segment(uint64_t allocation) const {
-  const auto found = segments_.find(allocation);
-  return found != segments_.end() && found->second.is_cut;
-}
-
 void Fragmentation::change_gap(Space &space, uint64_t bytes, bool is_added) {
   if (bytes == 0) return;
   if (is_added) {
@@ -133,10 +128,10 @@ void Fragmentation::keep(Space &space, const Segment &segment) {
   ++space.left_out;
 }
 
-void Fragmentation::ends(const MemoryObject &object) {
+bool Fragmentation::ends(const MemoryObject &object) {
   if (object.level == ObjectLevel::kAllocation) {
     const auto found = segments_.find(object.id);
-    if (found == segments_.end()) return;
+    if (found == segments_.end()) return false;
     Segment &segment = found->second;
     if (segment.is_cut) {
       Space &space = *segment.space;
@@ -155,17 +150,18 @@ void Fragmentation::ends(const MemoryObject &object) {
         note(space, object.end_ns);
       }
     }
+    const bool is_cut = segment.is_cut;
     segments_.erase(found);
-    return;
+    return is_cut;
   }
   // What is alive at the end of the capture stays where it is: the last state is of interest.
-  if (object.end == ObjectEnd::kAlive || object.parent == 0) return;
+  if (object.end == ObjectEnd::kAlive || object.parent == 0) return false;
   const auto found = segments_.find(object.parent);
-  if (found == segments_.end()) return;
+  if (found == segments_.end()) return false;
   Segment &segment = found->second;
   const uint64_t offset = object.address - segment.row.address;
   const auto tensor = segment.tensors.find(offset);
-  if (tensor == segment.tensors.end()) return;
+  if (tensor == segment.tensors.end()) return false;
   const uint64_t bytes = tensor->second;
   segment.tensors.erase(tensor);
   const auto [before, after] = around(segment, offset, bytes);
@@ -177,6 +173,7 @@ void Fragmentation::ends(const MemoryObject &object) {
   segment.row.used -= bytes;
   space.used -= bytes;
   note(space, object.end_ns);
+  return false;
 }
 
 }  // namespace sonde::memory

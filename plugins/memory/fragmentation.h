@@ -69,9 +69,9 @@ class Fragmentation {
   explicit Fragmentation(const Options &options) : options_(options) {}
 
   void begins(const toolkit::MemoryObject &object);
-  void ends(const toolkit::MemoryObject &object);
+  // Whether it was an allocation that tensors were cut from.
+  bool ends(const toolkit::MemoryObject &object);
 
-  bool is_segment(uint64_t allocation) const;
   const std::map<Key, std::unique_ptr<Space>> &spaces() const { return spaces_; }
 
  private:

@@ -290,8 +290,7 @@ void Objects::object_ends(const MemoryObject &object) {
   if (place == toolkit::IdMap::kNone) return;
   Watched *const mine = &watched_[place];
   Usage &usage = mine->usage;
-  usage.is_segment = object.level == ObjectLevel::kAllocation && fragmentation_.is_segment(object.id);
-  fragmentation_.ends(object);
+  usage.is_segment = fragmentation_.ends(object);
   Group &group = *mine->group;
   Process &process = *group.process;
   const bool stays = object.end == ObjectEnd::kAlive;

@@ -166,7 +166,7 @@ class Drawing {
            number(y) + "\" stroke=\"#a3231a\" stroke-width=\"1\" stroke-dasharray=\"4 3\"><title>peak: " +
            format_bytes(group.peak_bytes) + "</title></line>\n";
     const bool is_right = peak > kLeft + kPlot / 2;
-    out += text(is_right ? peak - 4 : peak + 4, top - 3, "peak",
+    out += text(is_right ? peak - 4 : peak + 4, top + 11, "peak",
                 is_right ? "class=\"peak\" text-anchor=\"end\"" : "class=\"peak\"");
     if (group.worst.left_out() != 0 || one.objects.size() < group.worst.sorted().size()) {
       const uint64_t more = group.worst.left_out() + group.worst.sorted().size() - one.objects.size();
@@ -222,17 +222,19 @@ class Drawing {
     const bool is_unused = usage.patterns.has(Pattern::kUnusedAllocation);
     out += rectangle(begin, top, end - begin, kBar, is_unused ? kUnused.fill : kLife.fill);
     if (usage.uses != 0) {
+      // An operation is one step wide along operations; along time its length is not known, so it is made visible.
+      const uint64_t step = is_time_ ? 0 : 1;
       const double first = std::max(begin, x_of(position(usage.first.time_ns, usage.first.operation)));
       const double last =
-          std::clamp(x_of(position(usage.last.time_ns, usage.last.operation)), first, std::max(first, end));
+          std::clamp(x_of(position(usage.last.time_ns, usage.last.operation + step)), first, std::max(first, end));
       if (usage.patterns.has(Pattern::kEarlyAllocation)) out += rectangle(begin, top, first - begin, kBar, kEarly.fill);
       if (usage.patterns.has(Pattern::kLateDeallocation) || usage.patterns.has(Pattern::kLeak)) {
         out += rectangle(last, top, end - last, kBar, kLate.fill);
       }
-      out += rectangle(first, top, last - first, kBar, kUsed.fill);
+      out += rectangle(first, top, std::max(last - first, 2.0), kBar, kUsed.fill);
       if (usage.patterns.has(Pattern::kTemporaryIdleness)) {
         for (const IdleSlice &slice : usage.idle) {
-          const double from = x_of(position(slice.from.time_ns, slice.from.operation));
+          const double from = x_of(position(slice.from.time_ns, slice.from.operation + step));
           out += rectangle(from, top, x_of(position(slice.to.time_ns, slice.to.operation)) - from, kBar, kIdle.fill);
         }
       }

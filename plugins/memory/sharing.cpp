@@ -16,6 +16,15 @@ bool Sharing::is_larger(const Candidate &a, const Candidate &b) {
 
 void Sharing::add(const Usage &usage, const Options &options) {
   if (usage.uses == 0 || usage.object.bytes == 0) return;
+  if (heap_.size() == limit_) {
+    const Candidate &smallest = heap_.front();
+    if (usage.object.bytes < smallest.bytes ||
+        (usage.object.bytes == smallest.bytes && usage.object.id > smallest.id)) {
+      left_out_largest_ = std::max(left_out_largest_, usage.object.bytes);
+      ++left_out_;
+      return;
+    }
+  }
   Candidate candidate;
   candidate.id = usage.object.id;
   candidate.bytes = usage.object.bytes;

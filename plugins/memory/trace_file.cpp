@@ -172,7 +172,9 @@ void TraceFile::objects(const Memory &memory) {
       slice(title, begin, end, arguments);
       if (usage->uses != 0) {
         const double first = std::max(begin, place(usage->first.time_ns, usage->first.operation));
-        const double last = std::clamp(place(usage->last.time_ns, usage->last.operation), first, std::max(first, end));
+        const uint64_t step = time_axis_ ? 0 : 1;  // an operation is one step long along operations
+        const double last =
+            std::clamp(place(usage->last.time_ns, usage->last.operation + step), first, std::max(first, end));
         if (usage->patterns.has(Pattern::kEarlyAllocation)) {
           slice("EARLY", begin, first, "\"kernels\":" + std::to_string(usage->early_gap));
         }
@@ -181,7 +183,7 @@ void TraceFile::objects(const Memory &memory) {
         std::sort(idle.begin(), idle.end(),
                   [](const IdleSlice &a, const IdleSlice &b) { return a.from.sequence < b.from.sequence; });
         for (const IdleSlice &rest : idle) {
-          slice("IDLE", std::max(first, place(rest.from.time_ns, rest.from.operation)),
+          slice("IDLE", std::max(first, place(rest.from.time_ns, rest.from.operation + step)),
                 std::min(last, place(rest.to.time_ns, rest.to.operation)), "\"kernels\":" + std::to_string(rest.gap));
         }
         if (usage->patterns.has(Pattern::kLateDeallocation) || usage->patterns.has(Pattern::kLeak)) {

@@ -102,8 +102,9 @@ void judge(Usage &usage, const Options &options, uint64_t all_kernels) {
       usage.idle_count = 0;
       usage.idle_ns = 0;
       usage.longest_idle = usage.idle_peak = 0;
+      std::erase_if(usage.idle,
+                    [&](const IdleSlice &slice) { return !options.idle_kernels.reached(slice.gap, all_kernels); });
       for (const IdleSlice &slice : usage.idle) {
-        if (!options.idle_kernels.reached(slice.gap, all_kernels)) continue;
         ++usage.idle_count;
         usage.idle_ns += slice.held_ns();
         usage.longest_idle = std::max(usage.longest_idle, slice.gap);
