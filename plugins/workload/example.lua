@@ -32,4 +32,32 @@ function finish()
       {name = "peak", unit = "bytes", value = workload.peak_bytes(0)},
     },
   }
+
+  -- Where accesses were collected: traffic of kernels, and the objects that draw most of it.
+  local traffic = sonde.table{
+    name = "traffic",
+    title = "Bytes that kernels asked for",
+    help = "From workload.kernel_traffic: launches that were watched.",
+    columns = {
+      {name = "kernel", kind = "text", key = true, help = "name as the runtime gives it"},
+      {name = "launches", kind = "u64", unit = "1", help = "watched ones"},
+      {name = "bytes_per_access", kind = "f64", unit = "bytes", help = "of a thread's access, mean"},
+    },
+  }
+  workload.kernel_traffic(10, function(name, launches, accesses, bytes)
+    if accesses > 0 then traffic:add{name, launches, bytes / accesses} end
+  end)
+  workload.hot_objects(1, function(name, address, bytes, accesses)
+    sonde.finding{
+      rule = "example.hottest",
+      severity = "note",
+      verdict = "ok",
+      message = string.format("The hottest allocation is %s at 0x%x.", name == "" and "unnamed" or name, address),
+      evidence = {
+        {name = "accesses", unit = "1", value = accesses},
+        {name = "working_set", unit = "bytes", value = workload.working_set_bytes(0)},
+        {name = "footprint", unit = "bytes", value = workload.footprint_bytes(0)},
+      },
+    }
+  end)
 end

@@ -70,7 +70,7 @@ void ScopeAccesses::open(Source &source, int64_t time, const Event &event) {
     }
     if (layer != layers_.end()) open.layer = layer_node(open.layer, &layer->second);
   }
-  if (event.hint.phase == Phase::kForward) {
+  if (event.hint.phase == Phase::kForward && open.layer != 0) {
     // Of several operators with one number the last one makes the node.
     const Maker key{event.thread, event.hint.sequence};
     const auto [it, is_new] = source.makers.insert_or_assign(key, open.layer);

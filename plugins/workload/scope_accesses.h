@@ -110,7 +110,8 @@ class ScopeAccesses {
     bool operator==(const Maker &) const = default;
   };
   struct MakerHash {
-    size_t operator()(const Maker &maker) const { return mix(maker.thread + mix(maker.sequence)); }
+    // Numbers that follow each other stay side by side.
+    size_t operator()(const Maker &maker) const { return maker.sequence + maker.thread * 0x9e3779b97f4a7c15u; }
   };
   // A path of layers that are open inside each other.
   struct LayerNode {
