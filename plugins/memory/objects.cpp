@@ -344,7 +344,13 @@ void Objects::object_ends(const MemoryObject &object) {
   }
   places_.erase(object.id);
   free_watched_.push_back(place);
-  *mine = Watched{};
+  // The next object that takes this place uses the memory of its lists.
+  Watched cleared;
+  cleared.usage.idle = std::move(usage.idle);
+  cleared.usage.idle.clear();
+  cleared.streams = std::move(mine->streams);
+  cleared.streams.clear();
+  *mine = std::move(cleared);
 }
 
 bool Objects::is_undecided(const Usage &usage, uint64_t kernels) const {
