@@ -378,5 +378,64 @@ TEST_F(Uvm, WhatAPortToldOfItsPlanBecomesAFinding) {
   EXPECT_FALSE(fs::exists(path("plan.yaml"))) << "a run that applies a plan makes none";
 }
 
+#ifdef SONDE_PLAYER
+
+// Lines that a command prints.
+std::vector<std::string> lines_of(const std::string &command, int *status) {
+  std::vector<std::string> lines;
+  FILE *const pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return lines;
+  char line[512];
+  while (std::fgets(line, sizeof(line), pipe) != nullptr) {
+    lines.emplace_back(line);
+    while (!lines.back().empty() && lines.back().back() == '\n') lines.back().pop_back();
+  }
+  *status = ::pclose(pipe);
+  return lines;
+}
+
+TEST_F(Uvm, ThePlanIsAppliedByARunOfTheCommand) {
+  record();
+  {
+    OpenRun run(replay_config(""));
+    run.replay(path("capture"));
+    run.finish();
+  }
+  const std::string command =
+      "SONDE_CUPTI_PATH=" SONDE_FAKE_PAGING " " SONDE_COMMAND " run -c " + path("plan.yaml") +
+      " --plugin-path " SONDE_UVM_MODULE " --plugin-path " SONDE_PAGING_MODULE " --format json --report " +
+      path("report.json") + " -- " SONDE_PLAYER " " SONDE_FAKE_PAGING " " + std::to_string(2 * kPairs) + " " +
+      std::to_string(kBytes) + " " + std::to_string(kPairs * kLaunches) + " _Z5scalePKfPf 2>&1";
+  int status = -1;
+  const std::vector<std::string> lines = lines_of(command, &status);
+  std::string all;
+  for (const std::string &line : lines) all += line + "\n";
+  EXPECT_EQ(status, 0) << all;
+  uint64_t moved = 0;
+  uint64_t launches = 0;
+  uint64_t waits = 0;
+  for (const std::string &line : lines) {
+    unsigned long long address = 0;
+    unsigned long long bytes = 0;
+    if (std::sscanf(line.c_str(), "in %llx %llu", &address, &bytes) == 2) moved += bytes;
+    if (line == "launch") {
+      ++launches;
+      // The launches of a pair come behind a wait for its moves.
+      if (launches % kLaunches == 1) {
+        EXPECT_GT(waits, 0u) << "before launch " << launches << "\n" << all;
+        waits = 0;
+      }
+    }
+    if (line.starts_with("1 waits for")) ++waits;
+  }
+  EXPECT_EQ(moved, 2 * kPairs * kBytes) << all;
+  EXPECT_EQ(launches, kPairs * kLaunches);
+  std::ifstream file(path("report.json"));
+  const std::string report((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  EXPECT_NE(report.find("The plan was applied: "), std::string::npos) << report << all;
+}
+
+#endif
+
 }  // namespace
 }  // namespace sonde
