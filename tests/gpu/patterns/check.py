@@ -210,7 +210,7 @@ class Recorder:
         if self.options.keep:
             keep = pathlib.Path(self.options.keep)
             keep.mkdir(parents=True, exist_ok=True)
-            shutil.copytree(self.work / name, keep / name)
+            shutil.copytree(self.work / name, keep / name, dirs_exist_ok=True)
             (keep / f"{name}.objects.json").write_text(json.dumps(printed) + "\n", encoding="utf-8")
         return self.work / name, printed
 
