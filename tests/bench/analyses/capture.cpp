@@ -7,6 +7,7 @@
 // that it wrote, and a record of the device; every fourth a histogram of 16 pages. Activations live from their layer's
 // forward to its backward pass; eight more tensors live for one kernel. A copy brings each step's input, and an
 // allocation outside the pool comes and goes.
+#include <sys/resource.h>
 #include <sonde/sonde.hpp>
 
 #include <algorithm>
