@@ -52,7 +52,7 @@ std::string place_of_range(const Survey &survey, uint32_t index, const char *run
   for (uint32_t other = 0; other < index; ++other) {
     if (survey.lives[other].range.group == life.range.group) ++number;
   }
-  const uint32_t device = life.range.group & ~kInnerGroups;
+  const uint32_t device = life.range.group & ~(kInnerGroups | kStaticGroups);
   return fmt::format("{} only in {}: number {} of {}, {} bytes at {:#x}",
                      life.layer != 0 ? "block of an allocator" : "allocation", run, number,
                      device == kHostGroup ? std::string("the host") : fmt::format("device {}", device),
@@ -108,7 +108,7 @@ std::string range_words(const ProcessJoin &process) {
       fmt::format("{} matched, {} of these of another size, {} only in A, {} only in B", process.ranges_matched,
                   process.ranges_of_other_size, process.ranges_only_a, process.ranges_only_b);
   if (process.ranges_incomparable_a + process.ranges_incomparable_b != 0) {
-    text += fmt::format(" ({} more in A and {} more in B are of kinds that the other run does not record)",
+    text += fmt::format(" ({} more in A and {} more in B are of kinds that not every run records)",
                         process.ranges_incomparable_a, process.ranges_incomparable_b);
   }
   return text;

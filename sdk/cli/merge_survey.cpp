@@ -150,7 +150,9 @@ class Surveyor {
         const auto &range = record.as<sonde_memory_allocate_t>(storage);
         const uint32_t layer = type == SONDE_MEMORY_SUB_ALLOCATE ? 1 : 0;
         const bool is_host = range.kind == SONDE_MEMORY_PAGEABLE || range.kind == SONDE_MEMORY_PINNED;
-        const uint32_t group = (is_host ? kHostGroup : range.device) | (layer != 0 ? kInnerGroups : 0);
+        const bool is_static = range.kind == SONDE_MEMORY_DEVICE_STATIC || range.kind == SONDE_MEMORY_MANAGED_STATIC;
+        const uint32_t group =
+            (is_host ? kHostGroup : range.device) | (layer != 0 ? kInnerGroups : 0) | (is_static ? kStaticGroups : 0);
         lives_.allocate(time_ns, layer, range.address, range.bytes, group, 0);
         return;
       }

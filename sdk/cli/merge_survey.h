@@ -63,9 +63,11 @@ struct Survey {
 };
 
 // Ranges of one group may be partners: those of one device, of the host's memory, and apart from them those that are
-// cut out of others.
-inline constexpr uint32_t kHostGroup = 0x7fff'fffe;
+// cut out of others. Variables of modules are apart too: modules are loaded when they are needed, and not every port sees
+// their variables, so how many there are says nothing about the program.
+inline constexpr uint32_t kHostGroup = 0x3fff'fffe;
 inline constexpr uint32_t kInnerGroups = 0x8000'0000;
+inline constexpr uint32_t kStaticGroups = 0x4000'0000;
 
 enum class Role {
   kTraced,    // the launches are the device's kernels

@@ -130,6 +130,7 @@ toolkit::TimeWarp warp_of(const Survey &a, const Survey &b, const toolkit::Join 
 // Kinds of ranges that not every port records; 0: every port does.
 uint32_t special_kind(uint32_t group) {
   if ((group & kInnerGroups) != 0) return kInnerGroups;
+  if ((group & kStaticGroups) != 0) return kStaticGroups;
   return group == kHostGroup ? kHostGroup : 0;
 }
 
@@ -138,11 +139,29 @@ bool has_kind(const Survey &survey, uint32_t kind) {
                      [kind](const auto &life) { return special_kind(life.range.group) == kind; });
 }
 
-uint64_t count_incomparable(const Survey &survey, const RunJoin &join) {
-  std::map<uint32_t, uint64_t> by_group;
-  for (const auto &life : survey.lives) ++by_group[life.range.group];
+// Variables of modules are the same only where their sizes are.
+toolkit::Join ranges_joined(const Survey &a, const Survey &b) {
+  toolkit::Join join = toolkit::join_ranges(ranges_of(a.lives), ranges_of(b.lives));
+  for (uint32_t index = 0; index < join.b_of_a.size(); ++index) {
+    const uint32_t partner = join.b_of_a[index];
+    if (partner == kNoPartner || special_kind(a.lives[index].range.group) != kStaticGroups) continue;
+    if (a.lives[index].range.bytes == b.lives[partner].range.bytes) continue;
+    join.b_of_a[index] = join.a_of_b[partner] = kNoPartner;
+    --join.matched;
+    --join.size_differs;
+    ++join.only_a;
+    ++join.only_b;
+  }
+  return join;
+}
+
+// Of those that have no partner.
+uint64_t count_incomparable(const Survey &survey, const std::vector<uint32_t> &partners, const RunJoin &join) {
   uint64_t sum = 0;
-  for (const auto &[group, count] : by_group) sum += join.is_comparable(group) ? 0 : count;
+  for (size_t index = 0; index < survey.lives.size(); ++index) {
+    const bool is_alone = index >= partners.size() || partners[index] == kNoPartner;
+    if (is_alone && !join.is_comparable(survey.lives[index].range.group)) ++sum;
+  }
   return sum;
 }
 
@@ -196,19 +215,20 @@ RunJoin::RunJoin(Survey first_run, Survey second_run)
     : a(std::move(first_run)),
       b(std::move(second_run)),
       launches(toolkit::join_launches(a.launches, b.launches)),
-      ranges(toolkit::join_ranges(ranges_of(a.lives), ranges_of(b.lives))),
+      ranges(ranges_joined(a, b)),
       warp(warp_of(a, b, launches)),
       addresses(b.lives, ranges.a_of_b, ranges_of(a.lives)) {
   both_record_host_ = has_kind(a, kHostGroup) && has_kind(b, kHostGroup);
   both_record_inner_ = has_kind(a, kInnerGroups) && has_kind(b, kInnerGroups);
-  incomparable_a = count_incomparable(a, *this);
-  incomparable_b = count_incomparable(b, *this);
+  incomparable_a = count_incomparable(a, ranges.b_of_a, *this);
+  incomparable_b = count_incomparable(b, ranges.a_of_b, *this);
   ranges.only_a -= incomparable_a;
   ranges.only_b -= incomparable_b;
 }
 
 bool RunJoin::is_comparable(uint32_t group) const {
   const uint32_t kind = special_kind(group);
+  if (kind == kStaticGroups) return false;
   return kind == 0 || (kind == kHostGroup ? both_record_host_ : both_record_inner_);
 }
 

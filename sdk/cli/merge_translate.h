@@ -104,8 +104,8 @@ class FirstRun {
 struct RunJoin {
   RunJoin(Survey first_run, Survey second_run);
 
-  // False for kinds of ranges (the host's, blocks of allocators) that only one of the runs records: the other's port
-  // does not look.
+  // False for kinds of ranges (the host's, blocks of allocators) that only one of the runs records, because the other's
+  // port does not look, and for variables of modules.
   bool is_comparable(uint32_t group) const;
 
   Survey a;

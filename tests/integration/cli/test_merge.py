@@ -409,6 +409,24 @@ class Translating(Test):
         self.assertEqual(process['addresses']['past_smaller'], 1)
         self.assertIn('allocation of another size: 1000 bytes', process['places'][0])
 
+    def test_variables_of_modules_are_no_mismatch(self):
+        # Modules are loaded when they are needed, and CUPTI tells of more of their variables than the Compute Sanitizer.
+        a, b = TracedRun(), AccessedRun()
+        static = 6
+        for number in range(5):
+            a.allocate(A_HEAP + 0x100000 + number * 0x1000, 2304, kind=static)
+        b.allocate(B_HEAP + 0x100000, 2304, kind=static)
+        b.allocate(B_HEAP + 0x200000, 512, kind=static)
+        for run, base in ((a, A_HEAP), (b, B_HEAP)):
+            run.allocate(base, 4096)
+            run.launch('add')
+        b.touch(B_HEAP, 4096)
+        process = self.joined(self.merge(a, b))
+        self.assertEqual(process['allocations'], {'matched': 2, 'size_differs': 0, 'only_a': 0, 'only_b': 0,
+                                                  'not_recorded_by_b': 4, 'not_recorded_by_a': 1})
+        self.assertEqual(process['places'], [])
+        self.assertEqual(self.fields('sonde.access.object', 'address'), [A_HEAP])
+
     def test_addresses_in_no_allocation_are_kept_and_counted(self):
         a, b = TracedRun(), AccessedRun()
         for run, base in ((a, A_HEAP), (b, B_HEAP)):
