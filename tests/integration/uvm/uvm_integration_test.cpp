@@ -378,6 +378,33 @@ TEST_F(Uvm, WhatAPortToldOfItsPlanBecomesAFinding) {
   EXPECT_FALSE(fs::exists(path("plan.yaml"))) << "a run that applies a plan makes none";
 }
 
+#ifdef SONDE_LUA_MODULE
+
+TEST_F(Uvm, TheExampleRunsAsItStands) {
+  record();
+  const fs::path before = fs::current_path();
+  for (const char *name : {"example.yaml", "example.lua"})
+    fs::copy_file(fs::path(SONDE_UVM_FOLDER) / name, folder_ / name);
+  fs::current_path(folder_);
+  std::ifstream file("example.yaml");
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  {
+    OpenRun run("plugins: {path: [\"" SONDE_UVM_MODULE "\", \"" SONDE_LUA_MODULE "\"]}\n" + text);
+    run.replay("capture");
+    ::testing::internal::CaptureStdout();
+    run.finish();
+    const std::string report = ::testing::internal::GetCapturedStdout();
+    EXPECT_NE(report.find("Simulated time on smaller devices"), std::string::npos) << report;
+    EXPECT_NE(report.find("no_prefetch"), std::string::npos);
+    EXPECT_EQ(report.find("script failed"), std::string::npos);
+  }
+  EXPECT_TRUE(fs::exists("plan.yaml"));
+  EXPECT_GT(fs::file_size("report.json"), 1000u);
+  fs::current_path(before);
+}
+
+#endif
+
 #ifdef SONDE_PLAYER
 
 // Lines that a command prints.
