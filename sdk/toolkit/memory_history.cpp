@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <memory_resource>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -11,6 +12,7 @@
 #include <sonde/spaces/framework.h>
 #include <sonde/spaces/memory.h>
 
+#include "id_map.h"
 #include "lifetime_map.h"
 #include "memory_touches.h"
 #include "reorder.h"
@@ -34,6 +36,7 @@ constexpr size_t kMostWordsKept = 65536;
 struct Tracked {
   MemoryObject object;
   uint8_t families = 0;
+  std::shared_ptr<Tracked> parent;  // the allocation that a tensor was cut from
 };
 using Held = std::shared_ptr<Tracked>;
 using Lives = LifetimeMap<Held>;
@@ -87,13 +90,48 @@ struct Told {
   MemoryOperation operation;
 };
 
+// Live objects by the address of their begin, which is what most records name.
+class BeginIndex {
+ public:
+  void add(Tracked *tracked) {
+    const uint64_t address = tracked->object.address;
+    if (address == 0) return;
+    uint32_t place = 0;
+    if (free_.empty()) {
+      place = static_cast<uint32_t>(tracked_.size());
+      tracked_.push_back(tracked);
+    } else {
+      place = free_.back();
+      free_.pop_back();
+      tracked_[place] = tracked;
+    }
+    places_.set(address, place);
+  }
+  void erase(uint64_t address) {
+    const uint32_t place = address == 0 ? IdMap::kNone : places_.find(address);
+    if (place == IdMap::kNone) return;
+    places_.erase(address);
+    free_.push_back(place);
+  }
+  Tracked *find(uint64_t address) const {
+    const uint32_t place = address == 0 ? IdMap::kNone : places_.find(address);
+    return place == IdMap::kNone ? nullptr : tracked_[place];
+  }
+
+ private:
+  IdMap places_;
+  std::vector<Tracked *> tracked_;
+  std::vector<uint32_t> free_;
+};
+
 struct SourceState {
   explicit SourceState(size_t remembered) : allocations(remembered), tensors(remembered) {}
 
   Lives allocations;
   Lives tensors;
   std::map<std::pair<uint8_t, uint64_t>, uint32_t> echoes;  // frees that a second writer will tell again
-  std::unordered_map<uint64_t, uint32_t> pending;           // launches held back, by their number
+  BeginIndex begins[2];                                     // by level
+  IdMap pending;                                            // launches held back, by their number
   std::vector<Told> told;                                   // launches that were told, by number modulo its size
   uint64_t last_launch = 0;                                 // of `pending`, so that its records find it at once
   uint32_t last_slot = 0;
@@ -123,10 +161,18 @@ class MemoryHistory::Impl {
   const MemoryHistoryOptions options_;
   SourceStrings strings_;
   MemoryHistoryCounts counts_;
+  std::pmr::unsynchronized_pool_resource pool_;  // of objects; outlives them
   std::map<uint32_t, SourceState> sources_;
 
  private:
-  SourceState &source(uint32_t number) { return sources_.try_emplace(number, options_.remembered).first->second; }
+  SourceState &source(uint32_t number) {
+    if (last_source_ == nullptr || last_number_ != number) {
+      last_source_ = &sources_.try_emplace(number, options_.remembered).first->second;
+      last_number_ = number;
+    }
+    return *last_source_;
+  }
+  Held new_tracked() { return std::allocate_shared<Tracked>(std::pmr::polymorphic_allocator<Tracked>(&pool_)); }
 
   void memory_record(uint32_t source, const Record &record);
   void framework_record(uint32_t source, const Record &record);
@@ -141,6 +187,7 @@ class MemoryHistory::Impl {
 
   void leave(int64_t time_ns, const Event &event);
   void begin(SourceState &state, int64_t time_ns, const Change &change);
+  void live(SourceState &state, const Held &held, int64_t time_ns);
   void end(SourceState &state, int64_t time_ns, const Change &change);
   void end_one(SourceState &state, int64_t time_ns, const Change &change, uint64_t address);
   void told_end(SourceState &state, const Held &held, int64_t time_ns, ObjectEnd how);
@@ -150,8 +197,10 @@ class MemoryHistory::Impl {
   void gather_rows(SourceState &state, const Operation &operation, uint64_t address, uint64_t pitch, bool is_write);
   void gather_range(SourceState &state, uint64_t address, uint64_t bytes, bool is_write);
   const MemoryObject &implicit(SourceState &state, const MemoryOperation &operation, const TouchPiece &piece);
-  const MemoryObject *find(const SourceState &state, ObjectLevel level, uint64_t address, int64_t time_ns) const;
+  const Tracked *find(const SourceState &state, ObjectLevel level, uint64_t address, int64_t time_ns) const;
 
+  SourceState *last_source_ = nullptr;
+  uint32_t last_number_ = 0;
   MemoryListener &listener_;
   ReorderBuffer<Event> order_;
   Slab<Change> changes_;
@@ -354,7 +403,7 @@ void MemoryHistory::Impl::access_record(uint32_t source, const Record &record) {
       piece.kind = TouchPiece::Kind::kPages;
       piece.address = typed.address;
       piece.bytes = typed.bytes;
-      piece.page_bytes = typed.page_bytes;
+      piece.page_bytes = static_cast<uint32_t>(typed.page_bytes);
       return add_piece(source, typed.launch, piece, pages, page_counts);
     }
     default:
@@ -387,7 +436,7 @@ void MemoryHistory::Impl::launch(uint32_t number, const Record &record) {
   operation.accesses = typed.accesses;
   operation.outside = typed.outside;
   SourceState &state = source(number);
-  state.pending[typed.launch] = slot;
+  if (typed.launch != 0) state.pending.set(typed.launch, slot);
   state.last_launch = typed.launch;
   state.last_slot = slot;
   state.has_last = true;
@@ -427,8 +476,8 @@ void MemoryHistory::Impl::add_piece(uint32_t number, uint64_t launch, const Touc
   TouchPiece piece = given;
   piece.words = static_cast<uint32_t>(words.size() + more_words.size());
   if (!state.has_last || state.last_launch != launch) {
-    const auto found = state.pending.find(launch);
-    if (found == state.pending.end()) {
+    const uint32_t found = launch == 0 ? IdMap::kNone : state.pending.find(launch);
+    if (found == IdMap::kNone) {
       const Told *const told = state.told.empty() ? nullptr : &state.told[launch % state.told.size()];
       if (told == nullptr || told->launch != launch) {
         ++counts_.lost_touches;
@@ -445,11 +494,11 @@ void MemoryHistory::Impl::add_piece(uint32_t number, uint64_t launch, const Touc
       return;
     }
     state.last_launch = launch;
-    state.last_slot = found->second;
+    state.last_slot = found;
     state.has_last = true;
   }
   Operation &operation = operations_[state.last_slot];
-  piece.first_word = operation.words.size();
+  piece.first_word = static_cast<uint32_t>(operation.words.size());
   operation.words.insert(operation.words.end(), words.begin(), words.end());
   operation.words.insert(operation.words.end(), more_words.begin(), more_words.end());
   operation.pieces.push_back(piece);
@@ -490,7 +539,7 @@ void MemoryHistory::Impl::begin(SourceState &state, int64_t time_ns, const Chang
     live->value->families |= change.family;
     return;
   }
-  auto held = std::make_shared<Tracked>();
+  const Held held = new_tracked();
   held->families = change.family;
   MemoryObject &object = held->object;
   object = change.object;
@@ -502,12 +551,20 @@ void MemoryHistory::Impl::begin(SourceState &state, int64_t time_ns, const Chang
   if (level == ObjectLevel::kTensor) {
     if (const Lives::Object *const outer = state.allocations.find_live(object.address); outer != nullptr) {
       object.parent = outer->value->object.id;
+      held->parent = outer->value;
     }
   }
-  for (const Lives::Object &replaced : lives.begin(object.address, object.bytes, time_ns, held)) {
+  live(state, held, time_ns);
+}
+
+// Puts an object among those that live, ends what it replaces and tells of both.
+void MemoryHistory::Impl::live(SourceState &state, const Held &held, int64_t time_ns) {
+  const MemoryObject &object = held->object;
+  for (const Lives::Object &replaced : state.lives(object.level).begin(object.address, object.bytes, time_ns, held)) {
     ++counts_.replaced;
     told_end(state, replaced.value, time_ns, ObjectEnd::kReplaced);
   }
+  state.begins[static_cast<size_t>(object.level)].add(held.get());
   listener_.object_begins(object);
 }
 
@@ -556,6 +613,7 @@ void MemoryHistory::Impl::end_one(SourceState &state, int64_t time_ns, const Cha
 
 void MemoryHistory::Impl::told_end(SourceState &state, const Held &held, int64_t time_ns, ObjectEnd how) {
   MemoryObject &object = held->object;
+  state.begins[static_cast<size_t>(object.level)].erase(object.address);
   object.end = how;
   object.end_ns = std::max(time_ns, object.begin_ns);
   object.end_operation = state.operations;
@@ -563,18 +621,24 @@ void MemoryHistory::Impl::told_end(SourceState &state, const Held &held, int64_t
   listener_.object_ends(object);
 }
 
-const MemoryObject *MemoryHistory::Impl::find(const SourceState &state, ObjectLevel level, uint64_t address,
-                                              int64_t time_ns) const {
+const Tracked *MemoryHistory::Impl::find(const SourceState &state, ObjectLevel level, uint64_t address,
+                                         int64_t time_ns) const {
   const Lives &lives = level == ObjectLevel::kAllocation ? state.allocations : state.tensors;
-  // In order, what is alive now is what was alive then.
-  const Lives::Object *const life = time_ns >= state.now_ns ? lives.find_live(address) : lives.find(address, time_ns);
-  return life == nullptr ? nullptr : &life->value->object;
+  const Lives::Object *life = nullptr;
+  if (time_ns >= state.now_ns) {
+    // In order, what is alive now is what was alive then.
+    if (const Tracked *const known = state.begins[static_cast<size_t>(level)].find(address)) return known;
+    life = lives.find_live(address);
+  } else {
+    life = lives.find(address, time_ns);
+  }
+  return life == nullptr ? nullptr : life->value.get();
 }
 
 const MemoryObject &MemoryHistory::Impl::implicit(SourceState &state, const MemoryOperation &operation,
                                                   const TouchPiece &piece) {
   ++counts_.implicit;
-  auto held = std::make_shared<Tracked>();
+  const Held held = new_tracked();
   MemoryObject &object = held->object;
   object.id = ++last_id_;
   object.level = piece.is_tensor ? ObjectLevel::kTensor : ObjectLevel::kAllocation;
@@ -588,16 +652,12 @@ const MemoryObject &MemoryHistory::Impl::implicit(SourceState &state, const Memo
   object.begin_operation = operation.index;
   object.begin_kernel = operation.kernels;
   if (piece.is_tensor) {
-    if (const MemoryObject *const outer = find(state, ObjectLevel::kAllocation, piece.address, operation.time_ns)) {
-      object.parent = outer->id;
+    if (const Lives::Object *const outer = state.allocations.find_live(piece.address); outer != nullptr) {
+      object.parent = outer->value->object.id;
+      held->parent = outer->value;
     }
   }
-  Lives &lives = state.lives(object.level);
-  for (const Lives::Object &replaced : lives.begin(object.address, object.bytes, operation.time_ns, held)) {
-    ++counts_.replaced;
-    told_end(state, replaced.value, operation.time_ns, ObjectEnd::kReplaced);
-  }
-  listener_.object_begins(object);
+  live(state, held, operation.time_ns);
   return object;
 }
 
@@ -606,21 +666,32 @@ void MemoryHistory::Impl::gather(SourceState &state, const MemoryOperation &oper
   const auto add = [&](const MemoryObject &object) {
     gatherer_.add(object, static_cast<int64_t>(piece.address - object.address), piece, words);
   };
-  // Edges and pages do not say what their range is: a tensor where one begins there that holds it.
-  const MemoryObject *const tensor = find(state, ObjectLevel::kTensor, piece.address, operation.time_ns);
-  const MemoryObject *const allocation = find(state, ObjectLevel::kAllocation, piece.address, operation.time_ns);
-  const auto holds = [&](const MemoryObject *object) {
-    return object != nullptr && piece.address - object->address + piece.bytes <= object->bytes;
+  const auto holds = [&](const Tracked *tracked) {
+    return tracked != nullptr && piece.address - tracked->object.address + piece.bytes <= tracked->object.bytes;
   };
-  const bool is_tensor =
-      piece.kind == TouchPiece::Kind::kCounts ? piece.is_tensor : holds(tensor) && tensor->address == piece.address;
-  const MemoryObject *const known = is_tensor ? (holds(tensor) ? tensor : nullptr) : allocation;
+  // Edges and pages do not say what their range is: a tensor where one begins there that holds it.
+  const Tracked *tensor = nullptr;
+  if (piece.is_tensor || piece.kind != TouchPiece::Kind::kCounts) {
+    tensor = find(state, ObjectLevel::kTensor, piece.address, operation.time_ns);
+    if (!holds(tensor)) tensor = nullptr;
+  }
+  const bool is_tensor = piece.kind == TouchPiece::Kind::kCounts
+                             ? piece.is_tensor
+                             : tensor != nullptr && tensor->object.address == piece.address;
+  const Tracked *allocation = nullptr;
+  if (tensor != nullptr && tensor->parent != nullptr && !operation.is_late &&
+      tensor->parent->object.end == ObjectEnd::kAlive) {
+    allocation = tensor->parent.get();
+  } else {
+    allocation = find(state, ObjectLevel::kAllocation, piece.address, operation.time_ns);
+  }
+  const Tracked *const known = is_tensor ? tensor : allocation;
   if (known == nullptr && operation.is_late) {
     ++counts_.lost_touches;
     return;
   }
-  add(known != nullptr ? *known : implicit(state, operation, piece));
-  if (is_tensor && allocation != nullptr) add(*allocation);
+  add(known != nullptr ? known->object : implicit(state, operation, piece));
+  if (is_tensor && allocation != nullptr) add(allocation->object);
 }
 
 void MemoryHistory::Impl::gather_range(SourceState &state, uint64_t address, uint64_t bytes, bool is_write) {
@@ -669,7 +740,7 @@ void MemoryHistory::Impl::tell(SourceState &state, Operation &held) {
       for (const TouchPiece &piece : held.pieces) {
         gather(state, operation, piece, std::span(held.words).subspan(piece.first_word, piece.words));
       }
-      state.pending.erase(operation.launch);
+      if (operation.launch != 0) state.pending.erase(operation.launch);
       if (state.last_launch == operation.launch) state.has_last = false;
       if (state.told.size() < options_.remembered && operation.launch >= state.told.size()) {
         // Numbers keep their place only while the size stays, so it grows rarely and what was there moves.

@@ -140,8 +140,8 @@ class MemoryListener {
 };
 
 struct MemoryHistoryOptions {
-  size_t reorder = 65536;     // records held back to put them in order
-  size_t remembered = 65536;  // ended objects, and launches whose touches may still come
+  size_t reorder = 16384;     // records held back to put them in order
+  size_t remembered = 16384;  // ended objects, and launches whose touches may still come
 };
 
 struct MemoryHistoryCounts {

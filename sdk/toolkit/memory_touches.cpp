@@ -90,7 +90,7 @@ void TouchGatherer::add(const MemoryObject &object, int64_t shift, const TouchPi
       slot.scratch.pages.insert(slot.scratch.pages.end(), words.begin(), words.begin() + static_cast<ptrdiff_t>(count));
       slot.scratch.counts.insert(slot.scratch.counts.end(), words.begin() + static_cast<ptrdiff_t>(count),
                                  words.begin() + static_cast<ptrdiff_t>(2 * count));
-      touch.page_bytes = std::max(touch.page_bytes, piece.page_bytes);
+      touch.page_bytes = std::max<uint64_t>(touch.page_bytes, piece.page_bytes);
       break;
     }
   }

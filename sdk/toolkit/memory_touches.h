@@ -22,10 +22,10 @@ struct TouchPiece {
   uint32_t name = 0;  // of the record's writer, not resolved
   uint32_t granule = 1;
   uint32_t words = 0;  // edges, or pages and then as many counts
-  uint64_t first_word = 0;
+  uint32_t first_word = 0;
+  uint32_t page_bytes = 0;
   uint64_t address = 0;  // of the range
   uint64_t bytes = 0;
-  uint64_t page_bytes = 0;
   uint64_t reads = 0, writes = 0, atomics = 0, copies = 0;
   uint64_t read_bytes = 0, write_bytes = 0, copy_bytes = 0;
 };
