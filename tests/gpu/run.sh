@@ -292,6 +292,7 @@ run_patterns() {
 # Working sets of networks, and a peak that a finding lowers.
 run_models() {
   local code=0
+  export SONDE_CACHE=$work/cache  # the adapter's native part is built once
   python3 "$here/models/working_set.py" --sonde "$sonde" --out "$results" --work "$work/models" --seconds 150 || code=1
   python3 "$here/models/apply_suggestion.py" --sonde "$sonde" --out "$results" || code=1
   return $code
