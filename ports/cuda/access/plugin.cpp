@@ -36,7 +36,7 @@ constexpr sonde_option_t kOptions[] = {
      "1048576..68719476736", SONDE_OPTION_I64, 0},
     {"record_bytes", "512Mi", "device memory for records on their way", "bytes", "1048576..68719476736",
      SONDE_OPTION_I64, 0},
-    {"record_threads", "2", "threads that carry records to the host", "", "1..32", SONDE_OPTION_I64, 0},
+    {"record_threads", "3", "threads that carry records to the host", "", "1..32", SONDE_OPTION_I64, 0},
     {"patch", "full",
      "for measurements: the same instructions patched with a function that does nothing, or with one "
      "atomic operation a warp access",

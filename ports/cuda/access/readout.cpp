@@ -152,17 +152,26 @@ void Readout::read(Watcher &watcher, LaunchEntry &entry, const std::vector<Port 
       if ((slot->state.features & (kRecords | kEvents)) != 0) {
         std::vector<uint64_t> open(kMostProcessors);
         std::memcpy(open.data(), image + Slot::kOpenBlocks, open.size() * sizeof(uint64_t));
+        std::vector<uint32_t> blocks;
+        std::unordered_map<uint32_t, uint64_t> used;
         for (const uint64_t value : open) {
           const auto block = static_cast<uint32_t>(value >> 32);
           if (block == kNoBlock) continue;
-          const uint64_t used = std::min<uint64_t>(static_cast<uint32_t>(value), kBlockBytes);
-          if (copy(*entry.space, image, entry.space->block_address(block), used)) {
-            emit_block(ports, image, used, -1, watermark);
-          } else {
-            lose_block(ports);
-          }
-          entry.space->free_block(block);
+          blocks.push_back(block);
+          used[block] = std::min<uint64_t>(static_cast<uint32_t>(value), kBlockBytes);
         }
+        for_each_run(blocks, kStagingBytes / kBlockBytes, [&](std::span<const uint32_t> run) {
+          const uint64_t whole = (run.size() - 1) * uint64_t{kBlockBytes} + used[run.back()];
+          const bool is_read = copy(*entry.space, image, entry.space->block_address(run.front()), whole);
+          for (size_t i = 0; i < run.size(); ++i) {
+            if (is_read) {
+              emit_block(ports, image + i * kBlockBytes, used[run[i]], -1, watermark);
+            } else {
+              lose_block(ports);
+            }
+            entry.space->free_block(run[i]);
+          }
+        });
       }
     } else {
       trouble_ = "the results of a launch could not be read: the device gives an error, perhaps that of the program";

@@ -1,10 +1,12 @@
 // From what a launch left in its State to records of the sessions. On the port's threads.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,7 +68,20 @@ class Readout {
   std::string trouble_;
 };
 
-// One block of records (or `bytes` of it, head included) into streams of the ports; settles it in place. `number`: of the carrying thread.
+// Sorts blocks and calls fn(std::span<const uint32_t>) for each run of neighbours, of `most` at the most.
+template <typename Function>
+void for_each_run(std::vector<uint32_t> &blocks, size_t most, Function &&fn) {
+  std::sort(blocks.begin(), blocks.end());
+  for (size_t first = 0; first < blocks.size();) {
+    size_t count = 1;
+    while (count < most && first + count < blocks.size() && blocks[first + count] == blocks[first] + count) ++count;
+    fn(std::span<const uint32_t>(blocks).subspan(first, count));
+    first += count;
+  }
+}
+
+// One block of records (or `bytes` of it, head included) into streams of the ports; settles it in place. `number`: of the
+// carrying thread.
 void emit_block(const std::vector<Port *> &ports, uint8_t *block, uint64_t bytes, int64_t number, uint64_t watermark);
 
 // A block that could not be read is counted as one record, for how many it held is not known.

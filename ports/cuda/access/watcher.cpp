@@ -406,30 +406,36 @@ void Watcher::work() {
   services().capture->leave();
 }
 
+// Blocks that a thread takes at once.
+constexpr size_t kBlocksAtOnce = 16;
+
 void Watcher::carry_records(size_t number) {
   own_thread = true;
   services().capture->enter();
   uint32_t patience = 0;
+  std::vector<uint32_t> blocks;
   // After the end until there is nothing left, or no time.
   const auto late = [&] {
     return stopping_ && std::chrono::steady_clock::now().time_since_epoch().count() >= carry_until_;
   };
   while (!late()) {
     Space *space = nullptr;
-    uint32_t block = 0;
-    bool found = false;
+    blocks.clear();
     {
       const std::lock_guard hold(module_mutex_);
       for (auto &[context, candidate] : spaces_) {
-        if (!candidate->ready() || !candidate->next_full(block)) continue;
+        uint32_t block = 0;
+        while (candidate->ready() && blocks.size() < kBlocksAtOnce && candidate->next_full(block)) {
+          blocks.push_back(block);
+        }
+        if (blocks.empty()) continue;
         space = candidate.get();
-        found = true;
         ++carrying_;
         break;
       }
     }
-    if (!found && stopping_) break;
-    if (!found) {
+    if (blocks.empty() && stopping_) break;
+    if (blocks.empty()) {
       std::this_thread::sleep_for(std::chrono::microseconds(std::min(20u << std::min(patience++, 6u), 1000u)));
       continue;
     }
@@ -443,24 +449,29 @@ void Watcher::carry_records(size_t number) {
       if (api_.stream_create(&made, kNonBlocking, kHighestPriority) == 0) {
         (void)api_.stream_handle(space->context(), made, &stream);
       }
-      (void)api_.pinned_memory(&memory, kBlockBytes);
+      (void)api_.pinned_memory(&memory, kBlocksAtOnce * kBlockBytes);
       staging = static_cast<uint8_t *>(memory);
     }
-    const bool good = pushed && staging != nullptr && stream != nullptr &&
-                      api_.copy_to_host(staging, space->block_address(block), kBlockBytes, stream) == kSanitizerSuccess;
-    if (pushed) (void)api_.pop_context(&outer);
-    space->free_block(block);
-    {
+    const bool is_possible = pushed && staging != nullptr && stream != nullptr;
+    // Each copy takes the library as long as a megabyte's way does, so neighbours come in one.
+    for_each_run(blocks, kBlocksAtOnce, [&](std::span<const uint32_t> run) {
+      const bool good = is_possible && api_.copy_to_host(staging, space->block_address(run.front()),
+                                                         run.size() * kBlockBytes, stream) == kSanitizerSuccess;
+      for (const uint32_t block : run) space->free_block(block);
       const std::shared_lock reading(reading_mutex_);
       const std::vector<Port *> ports = current_ports();
-      if (good) {
-        BlockHead head;
-        std::memcpy(&head, staging, sizeof(head));
-        emit_block(ports, staging, std::min<uint64_t>(head.used, kBlockBytes), static_cast<int64_t>(number), 0);
-      } else {
-        lose_block(ports);
+      for (size_t i = 0; i < run.size(); ++i) {
+        uint8_t *const block = staging + i * kBlockBytes;
+        if (good) {
+          BlockHead head;
+          std::memcpy(&head, block, sizeof(head));
+          emit_block(ports, block, std::min<uint64_t>(head.used, kBlockBytes), static_cast<int64_t>(number), 0);
+        } else {
+          lose_block(ports);
+        }
       }
-    }
+    });
+    if (pushed) (void)api_.pop_context(&outer);
     const std::lock_guard hold(module_mutex_);
     --carrying_;
   }

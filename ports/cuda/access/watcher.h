@@ -34,7 +34,7 @@ struct WatcherSettings {
   std::string sanitizer;  // file or folder of the library, "" to search
   std::string folder;     // of the device code, "" beside the plugin
   SpaceOptions space;
-  uint32_t record_threads = 2;
+  uint32_t record_threads = 3;
 };
 
 // What the sessions want, together.
