@@ -37,6 +37,7 @@ Accesses::Accesses(const Options &options, toolkit::SourceStrings::Fetch fetch, 
       book_(static_cast<uint64_t>(options.remembered_launches)),
       working_sets_(options, strings.intern("(other kernels)")),
       heat_(options),
+      kernel_objects_(options, strings.intern("(other kernels)")),
       producers_(options, strings.intern("(other kernels)")),
       scopes_(options, strings.intern("(other scopes)")),
       instructions_(options, strings.intern("(other kernels)")),
@@ -159,6 +160,7 @@ void Accesses::operation(const MemoryOperation &operation, std::span<const Memor
   const LaunchSums sums = sum_up(operation, touches);
   working_sets_.operation(operation, name, sums);
   heat_.operation(operation, touches);
+  kernel_objects_.operation(operation, name, touches);
   producers_.operation(operation, name, touches);
   scopes_.operation(operation, sums, touches);
 }
@@ -166,6 +168,7 @@ void Accesses::operation(const MemoryOperation &operation, std::span<const Memor
 void Accesses::object_ends(const MemoryObject &object) {
   working_sets_.object_ends(object);
   heat_.object_ends(object);
+  kernel_objects_.object_ends(object);
   producers_.object_ends(object);
   scopes_.object_ends(object);
 }

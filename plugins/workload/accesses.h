@@ -14,6 +14,7 @@
 #include "counters.h"
 #include "heat.h"
 #include "instructions.h"
+#include "kernel_objects.h"
 #include "launch_book.h"
 #include "options.h"
 #include "producers.h"
@@ -38,6 +39,7 @@ class Accesses : private toolkit::MemoryListener {
 
   const WorkingSets &working_sets() const { return working_sets_; }
   const Heat &heat() const { return heat_; }
+  const KernelObjects &kernel_objects() const { return kernel_objects_; }
   const Producers &producers() const { return producers_; }
   const ScopeAccesses &scopes() const { return scopes_; }
   const Instructions &instructions() const { return instructions_; }
@@ -62,7 +64,7 @@ class Accesses : private toolkit::MemoryListener {
   const Seen &seen() const { return seen_; }
 
   // Pieces of memory that depend on what the capture does; for tests of the bound.
-  size_t held() const { return heat_.live() + producers_.live(); }
+  size_t held() const { return heat_.live() + kernel_objects_.live() + producers_.live(); }
 
  private:
   void object_begins(const toolkit::MemoryObject &object) override;
@@ -82,6 +84,7 @@ class Accesses : private toolkit::MemoryListener {
   LaunchBook book_;
   WorkingSets working_sets_;
   Heat heat_;
+  KernelObjects kernel_objects_;
   Producers producers_;
   ScopeAccesses scopes_;
   Instructions instructions_;

@@ -66,6 +66,8 @@ const sonde_option_t kOptionSpecs[kOptionCount] = {
                    "", "", SONDE_OPTION_TEXT, 0},
     sonde_option_t{"layer_domain", "torch.nn", "domain of the scopes that are layers", "", "", SONDE_OPTION_TEXT, 0},
     sonde_option_t{"hot_objects", "100", "rows of hot_objects for each level", "1", "0..1000000", SONDE_OPTION_I64, 0},
+    sonde_option_t{"kernel_objects", "8", "rows of kernel_objects for each kernel", "1", "0..65536", SONDE_OPTION_I64,
+                   0},
     sonde_option_t{"hot_blocks", "256", "rows of hot_blocks and of the heat map", "1", "0..1000000", SONDE_OPTION_I64,
                    0},
     sonde_option_t{"block_bytes", "2097152",

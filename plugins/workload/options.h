@@ -39,6 +39,7 @@ struct Options {
   std::string layer_domain = "torch.nn";
   // Rows and bins.
   int64_t hot_objects = 100;
+  int64_t kernel_objects = 8;
   int64_t hot_blocks = 256;
   int64_t block_bytes = 2 << 20;
   int64_t object_blocks = 4096;
@@ -96,7 +97,7 @@ struct Options {
 
 // The declaration that the host checks a configuration against; the defaults above and these are the same, which a
 // test compares.
-inline constexpr uint32_t kOptionCount = 72;
+inline constexpr uint32_t kOptionCount = 73;
 extern const sonde_option_t kOptionSpecs[kOptionCount];
 
 // Reads checked options. Throws Failure(SONDE_E_INVALID) for what the declaration cannot check: words of `accesses`, numbers

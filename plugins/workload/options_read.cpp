@@ -160,6 +160,7 @@ Options read_options(const Config &config) {
       Integer{"join_records", &Options::join_records},
       Integer{"name_limit", &Options::name_limit},
       Integer{"hot_objects", &Options::hot_objects},
+      Integer{"kernel_objects", &Options::kernel_objects},
       Integer{"hot_blocks", &Options::hot_blocks},
       Integer{"block_bytes", &Options::block_bytes},
       Integer{"object_blocks", &Options::object_blocks},

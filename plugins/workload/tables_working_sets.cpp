@@ -33,6 +33,7 @@ class WorkingSetTables : public AccessTablePublisher {
     const WorkingSets &sets = accesses().working_sets();
     if (sets.any_touch()) {
       working_sets();
+      kernel_objects();
       footprints();
       traffic();
     }
@@ -151,6 +152,42 @@ class WorkingSetTables : public AccessTablePublisher {
                   touched.p90(),
                   touched.max(),
                   row->late});
+    }
+  }
+
+  void kernel_objects() {
+    Table result = table("kernel_objects", "Objects of kernels",
+                         "What the working set of a kernel is made of: the objects with most of its accesses, "
+                         "kernel_objects of each. Tensors; allocations where a launch touched no tensor in them.");
+    result.show_rows(8);
+    kernel_columns(result)
+        .u64("rank", "1", "1: the object with most of the kernel's accesses", kKey)
+        .text("object", "its name, or its address")
+        .text("level", "allocation or tensor", kHidden)
+        .u64("id", "1", "of its life", kHidden)
+        .text("address", "first byte", kHidden)
+        .u64("bytes", "bytes", "of the object")
+        .u64("touched", "bytes", "most that one launch read or wrote of it; empty without intervals")
+        .u64("accesses", "1", "thread accesses, all launches")
+        .u64("read", "bytes", "that threads asked to read")
+        .u64("written", "bytes", "that threads asked to write")
+        .u64("launches", "1", "that touched it")
+        .create();
+    const auto rows = by_weight(accesses().kernel_objects().kernels(), [](const KernelObjectRow &row) {
+      const auto sorted = row.objects.sorted();
+      return sorted.empty() ? uint64_t{0} : sorted.front()->weight;
+    });
+    for (const auto &[key, row] : rows) {
+      uint64_t rank = 0;
+      for (const auto *const entry : row->objects.sorted()) {
+        const KernelObject &use = entry->item;
+        const std::string name = object_name(use.object.name, use.object.address);
+        const std::string address = hexadecimal(use.object.address);
+        result.row({process(key.source), key.source, short_name(key.name), workload_.text(key.name), key.device, ++rank,
+                    name, level_name(use.object.level), use.object.id, address, use.object.bytes,
+                    use.most_touched == 0 ? std::nullopt : std::optional<uint64_t>(use.most_touched), use.accesses,
+                    use.read_bytes, use.write_bytes, use.launches});
+      }
     }
   }
 

@@ -334,6 +334,54 @@ TEST_F(AccessesTest, AnAddressThatIsUsedAgainIsAnotherObject) {
   EXPECT_FALSE(has_table("kernel_reuse")) << "the second object has no earlier reader";
 }
 
+TEST_F(AccessesTest, AWorkingSetIsTakenApartByObject) {
+  AccessCapture capture;
+  capture.allocate(0x10000, 1000, 1).allocate(0x20000, 3000, 2);
+  capture.allocate(0x20100, 64, 3, 0, SONDE_MEMORY_DEVICE, SONDE_MEMORY_SUB_ALLOCATE);
+  capture.launch(1, "a", 10).object(1, 0x10000, 1000, 5, 0, 10);
+  capture.object(1, 0x20100, 64, 9, 0, 10, SONDE_OBJECT_IS_TENSOR);
+  capture.launch(2, "a", 20).object(2, 0x10000, 1000, 1, 2, 20);
+  run(capture);
+  const testing::FakeTable &rows = table("kernel_objects");
+  ASSERT_EQ(rows.rows.size(), 2u) << "the allocation around the tensor is no object of its own";
+  EXPECT_EQ(rows.at(0, "object").str(), "0x20100");
+  EXPECT_EQ(rows.at(0, "level").str(), "tensor");
+  EXPECT_EQ(rows.at(0, "accesses").str(), "9");
+  EXPECT_EQ(rows.at(1, "object").str(), "0x10000");
+  EXPECT_EQ(rows.at(1, "accesses").str(), "8");  // 5 + 1 + 2
+  EXPECT_EQ(rows.at(1, "launches").str(), "2");
+  EXPECT_EQ(cell("working_sets", "kernel", "a", "tensor_max"), "64");
+  EXPECT_EQ(cell("working_sets", "kernel", "a", "max"), "4000");
+}
+
+TEST_F(AccessesTest, FreesWithoutAllocationsAndAllocationsWithoutFreesAreNoTrouble) {
+  AccessCapture capture;
+  capture.free(0x10000, 1).allocate(0x10000, 100, 2);
+  capture.launch(1, "a", 10).object(1, 0x10000, 100, 5, 0, 10);
+  run(capture);
+  EXPECT_EQ(workload->accesses().counts().unmatched_frees, 1u);
+  EXPECT_EQ(cell("hot_objects", "object", "0x10000", "accesses"), "5") << "it lived to the end";
+  EXPECT_EQ(cell("footprints", "level", "allocation", "footprint"), "100");
+}
+
+TEST_F(AccessesTest, AnObjectThatNobodyAllocatedBeginsWithItsTouch) {
+  AccessCapture capture;
+  capture.launch(1, "a", 10).object(1, 0x10000, 100, 5, 0, 10);
+  run(capture);
+  EXPECT_EQ(cell("working_sets", "kernel", "a", "max"), "100");
+  EXPECT_EQ(workload->accesses().counts().implicit, 1u);
+}
+
+TEST_F(AccessesTest, AnAllocationAtTheStampOfALaunchIsThereForIt) {
+  AccessCapture capture;
+  capture.allocate(0x10000, 100, 10);
+  capture.launch(1, "a", 10).object(1, 0x10000, 100, 5, 0, 10);
+  capture.free(0x10000, 10);
+  run(capture);
+  EXPECT_EQ(cell("working_sets", "kernel", "a", "max"), "100");
+  EXPECT_EQ(table("hot_objects").rows.size(), 1u);
+}
+
 TEST_F(AccessesTest, PicturesAreWrittenWhereOptionsSay) {
   const std::string path = ::testing::TempDir() + "heat-{process}.svg";
   options.heat_map_picture = path;
