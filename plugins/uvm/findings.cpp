@@ -140,6 +140,15 @@ void judge_plan(const Results &results, const Host &host, sonde_session_t *sessi
         .unsupported("The plan of the option predict was not predicted.", results.predict_error)
         .publish(host, session);
   }
+  if (outcome.is_cut) {
+    Finding(kOrigin, "uvm.simulation_cut")
+        .unsupported("Predictions are those of the beginning of the run; the plan is for all of it.",
+                     "the launches have more than most_accesses = " + std::to_string(results.options.most_accesses) +
+                         " accesses of blocks")
+        .evidence("simulated_launches", "1", outcome.simulated_steps)
+        .evidence("launches", "1", static_cast<uint64_t>(results.trace->steps.size()))
+        .publish(host, session);
+  }
   if (outcome.plan.facts.is_cut) {
     Finding(kOrigin, "uvm.plan_cut")
         .violation(SONDE_SEVERITY_NOTE,

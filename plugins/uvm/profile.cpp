@@ -23,11 +23,7 @@ bool is_planned_kind(uint32_t kind) { return kind == SONDE_MEMORY_MANAGED; }
 
 bool is_device_kind(uint32_t kind) { return kind == SONDE_MEMORY_DEVICE || kind == SONDE_MEMORY_UNKNOWN; }
 
-// Half-open ranges of pages, ascending, disjoint and not adjacent.
-struct Pages {
-  uint64_t begin;
-  uint64_t end;
-};
+using Pages = PageRange;
 
 void add_pages(std::vector<Pages> &pages, uint64_t begin, uint64_t end) {
   if (begin >= end) return;
@@ -46,6 +42,7 @@ void add_edges(std::vector<Pages> &pages, std::span<const uint64_t> edges, uint6
 }
 
 void normalize(std::vector<Pages> &pages) {
+  if (pages.size() < 2) return;
   std::sort(pages.begin(), pages.end(), [](const Pages &left, const Pages &right) { return left.begin < right.begin; });
   std::vector<Pages> out;
   for (const Pages &one : pages) add_pages(out, one.begin, one.end);
@@ -235,7 +232,8 @@ uint32_t Profile::touch_set(Source &source, std::span<const MemoryTouch> touches
   if (is_managed ? options_.memory == Memory::kAll : options_.memory == Memory::kManaged) return 0;
   const auto &numbers = is_managed ? source.managed : source.unmanaged;
   if (numbers.empty()) return 0;
-  TouchSet set;
+  TouchSet &set = set_;
+  set.clear();
   for (const MemoryTouch &touch : touches) {
     if (touch.object->level != ObjectLevel::kAllocation) continue;
     const auto found = numbers.find(touch.object->id);
@@ -243,18 +241,22 @@ uint32_t Profile::touch_set(Source &source, std::span<const MemoryTouch> touches
     ++counts_.touches;
     add_spans(touch, touches, found->second, set);
   }
-  std::sort(set.begin(), set.end(), [](const PageSpan &left, const PageSpan &right) {
+  if (set.empty()) return 0;
+  const auto in_order = [](const PageSpan &left, const PageSpan &right) {
     return left.allocation != right.allocation ? left.allocation < right.allocation : left.first < right.first;
-  });
-  return (is_managed ? source.trace : source.other).intern(std::move(set));
+  };
+  if (!std::is_sorted(set.begin(), set.end(), in_order)) std::sort(set.begin(), set.end(), in_order);
+  return (is_managed ? source.trace : source.other).intern(set);
 }
 
 void Profile::add_spans(const MemoryTouch &touch, std::span<const MemoryTouch> all, uint32_t allocation,
                         TouchSet &set) {
   const MemoryObject &object = *touch.object;
   const uint64_t whole = pages_of(object.bytes);
-  std::vector<Pages> read;
-  std::vector<Pages> written;
+  std::vector<Pages> &read = read_;
+  std::vector<Pages> &written = written_;
+  read.clear();
+  written.clear();
   if (!touch.read_edges.empty() || !touch.write_edges.empty()) {
     ++counts_.by_edges;
     add_edges(read, touch.read_edges, 0);
@@ -292,8 +294,26 @@ void Profile::add_spans(const MemoryTouch &touch, std::span<const MemoryTouch> a
     std::erase_if(*one, [](const Pages &pages) { return pages.begin >= pages.end; });
     counts_.joined_spans += join_over_gaps(*one, options_.most_spans);
   }
+  const uint64_t asked = touch.read_bytes + touch.write_bytes + touch.copy_bytes;
+  if (read.size() + written.size() == 1) {
+    // As most launches do: one range, and only read or only written.
+    const PageRange &range = read.empty() ? written[0] : read[0];
+    PageSpan span;
+    span.allocation = allocation;
+    span.first = static_cast<uint32_t>(range.begin);
+    span.count = static_cast<uint32_t>(range.end - range.begin);
+    span.is_read = !read.empty();
+    span.is_written = !written.empty();
+    if (asked != 0) {
+      span.traffic =
+          static_cast<float>(static_cast<double>(asked) / static_cast<double>(uint64_t{span.count} * kPageBytes));
+    }
+    set.push_back(span);
+    return;
+  }
   // Cut where reading or writing begins or ends.
-  std::vector<uint64_t> cuts;
+  std::vector<uint64_t> &cuts = cuts_;
+  cuts.clear();
   for (const std::vector<Pages> *const one : {&read, &written}) {
     for (const Pages &pages : *one) {
       cuts.push_back(pages.begin);
@@ -321,7 +341,6 @@ void Profile::add_spans(const MemoryTouch &touch, std::span<const MemoryTouch> a
     pages += span.count;
     set.push_back(span);
   }
-  const uint64_t asked = touch.read_bytes + touch.write_bytes + touch.copy_bytes;
   if (asked == 0 || pages == 0) return;
   const float traffic = static_cast<float>(static_cast<double>(asked) / static_cast<double>(pages * kPageBytes));
   for (size_t index = first; index < set.size(); ++index) set[index].traffic = traffic;
@@ -475,7 +494,7 @@ void Profile::find_homes(const Source &source, Trace &trace, const std::vector<L
     Launch host;
     host.is_host = true;
     host.time_ns = set_time_ns;
-    host.touches = trace.intern(std::move(joined));
+    host.touches = trace.intern(joined);
     taken_back.push_back(host);
     set.clear();
   };
@@ -512,9 +531,12 @@ void Profile::find_homes(const Source &source, Trace &trace, const std::vector<L
 // Times with all pages there: of launches of one kernel, grid and block, and of those with one set of touches where they
 // are several, the shortest. A launch that has no such time gets its bytes at the device's rate.
 void Profile::set_times(Source &source, const std::vector<Launch> &launches, Trace &trace) {
-  std::sort(source.kernels.begin(), source.kernels.end(), [](const Kernel &left, const Kernel &right) {
+  const auto by_launch = [](const Kernel &left, const Kernel &right) {
     return std::tie(left.correlation, left.graph_node) < std::tie(right.correlation, right.graph_node);
-  });
+  };
+  if (!std::is_sorted(source.kernels.begin(), source.kernels.end(), by_launch)) {
+    std::sort(source.kernels.begin(), source.kernels.end(), by_launch);
+  }
   struct Least {
     int64_t ns = INT64_MAX;
     uint32_t count = 0;

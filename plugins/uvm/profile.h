@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -30,6 +31,12 @@ struct ProfileOptions {
   uint32_t most_spans = 64;              // of one launch and allocation; more are joined over their smallest gaps
   uint64_t most_launches = 4'000'000;    // of a process; later ones are left out
   double device_rate = 2e12;             // bytes/s, for launches that were never seen without faults
+};
+
+// Half-open.
+struct PageRange {
+  uint64_t begin = 0;
+  uint64_t end = 0;
 };
 
 struct ProfileCounts {
@@ -111,16 +118,16 @@ class Profile final : public toolkit::MemoryListener {
     int64_t end_ns;
   };
   struct Source {
-    Trace trace;  // sets and allocations; steps are made in finish
-    std::vector<Launch> launches;
-    std::vector<Kernel> kernels;
+    Trace trace;                  // sets and allocations; steps are made in finish
+    std::deque<Launch> launches;  // deques: growing does not copy
+    std::deque<Kernel> kernels;
     std::vector<Moved> moved;
     std::vector<Life> lives;                         // parallel to the trace's allocations
     std::unordered_map<uint64_t, uint32_t> managed;  // object id to allocation
     std::unordered_map<uint64_t, uint32_t> unmanaged;
     Trace other;  // the same for memory that is not managed
     std::vector<Life> other_lives;
-    std::vector<uint32_t> other_touches;  // by launch, its set in `other`
+    std::deque<uint32_t> other_touches;  // by launch, its set in `other`
     uint64_t launches_counted = 0;
     uint64_t last_graph = 0;
     uint64_t last_correlation = 0;
@@ -143,6 +150,11 @@ class Profile final : public toolkit::MemoryListener {
   std::unordered_map<uint64_t, uint32_t> shapes_;
   std::vector<Trace> traces_;
   ProfileCounts counts_;
+  // Of one operation, kept so that a launch allocates nothing.
+  TouchSet set_;
+  std::vector<PageRange> read_;
+  std::vector<PageRange> written_;
+  std::vector<uint64_t> cuts_;
 };
 
 }  // namespace sonde::uvm

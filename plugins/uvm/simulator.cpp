@@ -54,6 +54,9 @@ class Simulation {
     blocks_.resize(map_.count());
     accesses_.resize(trace_.sets.size());
     is_known_.resize(trace_.sets.size());
+    found_there_.assign(trace_.sets.size(), UINT64_MAX);
+    // With advice, writes and reads over the link matter; in order of access, each access does.
+    may_skip_ = schedule_.advice.empty() && !parameters_.order_by_access;
     for (uint32_t index = 0; index < map_.count(); ++index) {
       const Home home = trace_.allocations[map_.allocation(index)].home;
       if (home == Home::kNowhere) blocks_[index].nowhere = map_.whole(index);
@@ -129,6 +132,7 @@ class Simulation {
   uint64_t take_out(uint32_t index, uint32_t mask) {
     Block &block = blocks_[index];
     mask &= block.resident;
+    if (mask != 0) ++departures_;
     used_bytes_ -= bytes_of(mask);
     block.resident &= ~mask;
     const uint32_t dropped = mask & block.copied;
@@ -271,6 +275,12 @@ class Simulation {
       compute(step.duration_ns);
       return;
     }
+    // Nothing has left since all of it was found there.
+    if (may_skip_ && found_there_[step.touches] == departures_) {
+      compute(step.duration_ns);
+      return;
+    }
+    const uint64_t departures = departures_;
     double done = 0;
     int64_t computed = 0;
     for (size_t at = 0; at < all.size(); ++at) {
@@ -285,6 +295,7 @@ class Simulation {
       compute(part);
       read_over_link(all[at], part);
     }
+    if (departures == departures_) found_there_[step.touches] = departures_;
   }
 
   void compute(int64_t ns) {
@@ -404,6 +415,9 @@ class Simulation {
   std::vector<Block> blocks_;
   std::vector<std::vector<BlockAccess>> accesses_;  // by touch set
   std::vector<bool> is_known_;
+  std::vector<uint64_t> found_there_;  // by touch set: `departures_` when all of it was there
+  uint64_t departures_ = 0;            // how often pages left the device
+  bool may_skip_ = false;
   std::vector<std::pair<uint32_t, uint32_t>> ends_;  // step, allocation
   size_t next_end_ = 0;
   size_t next_group_ = 0;

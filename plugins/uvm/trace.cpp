@@ -28,7 +28,7 @@ uint32_t mask_of(uint32_t first, uint32_t count) {
 
 }  // namespace
 
-uint32_t Trace::intern(TouchSet set) {
+uint32_t Trace::intern(const TouchSet &set) {
   if (set.empty()) return 0;
   const uint64_t hash = hash_of(set);
   const auto [first, last] = set_of_hash_.equal_range(hash);
@@ -42,7 +42,7 @@ uint32_t Trace::intern(TouchSet set) {
     if (std::equal(known.begin(), known.end(), set.begin(), set.end(), same)) return it->second;
   }
   const auto number = static_cast<uint32_t>(sets.size());
-  sets.push_back(std::move(set));
+  sets.push_back(set);
   set_of_hash_.emplace(hash, number);
   return number;
 }
@@ -121,6 +121,43 @@ int64_t Trace::resident_ns() const {
   int64_t sum = 0;
   for (const Step &step : steps) sum += step.duration_ns + step.gap_ns;
   return sum;
+}
+
+namespace {
+
+// Blocks that a set's spans reach into; a block that two spans share counts twice.
+std::vector<uint32_t> blocks_of_sets(const std::vector<TouchSet> &sets) {
+  std::vector<uint32_t> out(sets.size(), 0);
+  for (size_t set = 0; set < sets.size(); ++set) {
+    for (const PageSpan &span : sets[set]) {
+      out[set] += (span.first + span.count - 1) / kBlockPages - span.first / kBlockPages + 1;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+uint64_t Trace::block_accesses(size_t limit) const {
+  const std::vector<uint32_t> blocks = blocks_of_sets(sets);
+  uint64_t sum = 0;
+  for (size_t index = 0; index < steps.size() && index < limit; ++index) sum += blocks[steps[index].touches];
+  return sum;
+}
+
+Trace Trace::beginning(uint64_t accesses) const {
+  const std::vector<uint32_t> blocks = blocks_of_sets(sets);
+  size_t count = 0;
+  for (uint64_t sum = 0; count < steps.size(); ++count) {
+    sum += blocks[steps[count].touches];
+    if (sum > accesses && count != 0) break;
+  }
+  Trace out = *this;
+  out.steps.resize(count);
+  for (Allocation &allocation : out.allocations) {
+    if (allocation.end_step != kNone && allocation.end_step > count) allocation.end_step = kNone;
+  }
+  return out;
 }
 
 bool Trace::has_kernel_times() const {

@@ -5,6 +5,7 @@
 // touch set, so a loop costs 40 bytes an iteration and launch, whatever it touches.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -82,7 +83,7 @@ struct Trace {
   uint32_t source = 0;
 
   // Number of a set with these spans, made when there is none.
-  uint32_t intern(TouchSet set);
+  uint32_t intern(const TouchSet &set);
   // Appends a launch; its ordinal and occurrence are the next.
   Step &launch(uint32_t kernel, uint32_t touches, int64_t duration_ns);
   Step &host_touch(uint32_t touches);
@@ -94,7 +95,11 @@ struct Trace {
   uint64_t footprint() const;      // bytes of pages that any step touches, over all allocations
   uint64_t greatest_step() const;  // bytes of pages that one step touches, at most
   int64_t resident_ns() const;     // sum of durations and gaps: the run with all pages on the device
-  bool has_kernel_times() const;   // any step takes time
+  // Block accesses of the first `steps` steps.
+  uint64_t block_accesses(size_t steps = SIZE_MAX) const;
+  // The first steps, as many as have at most `accesses` block accesses together, at least one.
+  Trace beginning(uint64_t accesses) const;
+  bool has_kernel_times() const;  // any step takes time
   const std::string &kernel_name(const Step &step) const;
 
  private:

@@ -20,11 +20,10 @@ MadePlan made(const Trace &trace, const PagingParameters &parameters, uint64_t c
   return make_plan(trace, parameters, capacity, planner);
 }
 
-}  // namespace
-
-Outcome plan_and_predict(const Trace &trace, const PagingParameters &parameters, uint64_t capacity,
-                         const Options &options, const toolkit::PagingPlan *given) {
+Outcome outcome_of(const Trace &trace, const PagingParameters &parameters, uint64_t capacity, const Options &options,
+                   const toolkit::PagingPlan *given) {
   Outcome out;
+  out.simulated_steps = trace.steps.size();
   out.capacity = capacity;
   out.footprint = trace.footprint();
   out.greatest_step = trace.greatest_step();
@@ -74,6 +73,24 @@ Outcome plan_and_predict(const Trace &trace, const PagingParameters &parameters,
                          (share == 1.0 ? kBlockBytes * trace.allocations.size() : 0));
   }
   for (const uint64_t one : capacities) out.by_capacity.push_back(predict(trace, parameters, one, options, given));
+  return out;
+}
+
+}  // namespace
+
+Outcome plan_and_predict(const Trace &trace, const PagingParameters &parameters, uint64_t capacity,
+                         const Options &options, const toolkit::PagingPlan *given) {
+  if (trace.block_accesses() <= options.most_accesses) return outcome_of(trace, parameters, capacity, options, given);
+  // Of what repeats, the beginning tells which plan to take; that plan is made for all of it.
+  Outcome out = outcome_of(trace.beginning(options.most_accesses), parameters, capacity, options, given);
+  out.is_cut = true;
+  out.footprint = trace.footprint();
+  out.greatest_step = trace.greatest_step();
+  out.is_extrapolated = out.footprint > capacity;
+  if (out.chosen != Chosen::kNothing) {
+    out.plan =
+        made(trace, parameters, capacity, options, out.chosen == Chosen::kObject ? Level::kObject : Level::kTensor);
+  }
   return out;
 }
 

@@ -48,6 +48,8 @@ struct Outcome {
   SimulationResult tensor;
   std::optional<SimulationResult> given;
   uint64_t given_unknown = 0;
+  uint64_t simulated_steps = 0;  // of a longer trace its beginning is simulated, and all of it planned
+  bool is_cut = false;
   std::optional<Optimum> optimum;
   std::vector<Prediction> by_capacity;
 

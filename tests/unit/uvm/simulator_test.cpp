@@ -288,6 +288,31 @@ TEST(Simulator, MoreThan65536AllocationsAreToldApart) {
   EXPECT_EQ(result.demand_bytes, 2 * kBlockBytes);
 }
 
+TEST(Simulator, StepsThatFindAllThereAreSkippedWithoutADifference) {
+  // The same with advice that touches nothing, which turns skipping off; evictions in between.
+  Blocks blocks(4);
+  for (int round = 0; round < 5; ++round) {
+    blocks.launch({0}, 100).launch({0}, 100).launch({0, 1}, 50).launch({2}, 10).launch({0, 1}, 50).launch({3}, 10);
+  }
+  blocks.trace.allocate(kBlockBytes);
+  const Schedule advice{{}, {{4, 0, kBlockPages, AdviceKind::kReadMostly}}};
+  for (const uint64_t room : {2, 3, 4}) {
+    const SimulationResult skipping = simulate(blocks.trace, round_numbers(), room * kBlockBytes);
+    const SimulationResult whole = simulate(blocks.trace, round_numbers(), room * kBlockBytes, advice);
+    EXPECT_EQ(skipping.total_ns, whole.total_ns) << room;
+    EXPECT_EQ(skipping.evicted_bytes, whole.evicted_bytes) << room;
+  }
+}
+
+TEST(Traces, TheBeginningHasAsManyAccessesAsAsked) {
+  Blocks blocks(3);
+  blocks.launch({0, 1}).launch({2}).launch({0});
+  EXPECT_EQ(blocks.trace.block_accesses(), 4u);
+  EXPECT_EQ(blocks.trace.beginning(3).steps.size(), 2u);
+  EXPECT_EQ(blocks.trace.beginning(2).steps.size(), 1u);
+  EXPECT_EQ(blocks.trace.beginning(0).steps.size(), 1u) << "at least one";
+}
+
 TEST(Simulator, NothingTakesNoTime) {
   const Trace trace;
   EXPECT_EQ(simulate(trace, round_numbers(), kUnlimited).total_ns, 0);

@@ -187,6 +187,18 @@ TEST(SyntheticWorkloads, ABufferThatGoesBackAndForthIsKeptOnTheHost) {
   EXPECT_LT(outcome.tensor.host_fault_ns, outcome.none.host_fault_ns);
 }
 
+TEST(SyntheticWorkloads, OfALongRunTheBeginningIsSimulatedAndAllIsPlanned) {
+  const Trace trace = streaming();
+  Options options;
+  options.most_accesses = trace.block_accesses() / 2;
+  const Outcome outcome = plan_and_predict(trace, PagingParameters(), UINT64_MAX, options, nullptr);
+  EXPECT_TRUE(outcome.is_cut);
+  EXPECT_EQ(outcome.simulated_steps, trace.steps.size() / 2);
+  EXPECT_EQ(outcome.plan.schedule.bytes(false), trace.footprint());
+  options.most_accesses = trace.block_accesses();
+  EXPECT_FALSE(plan_and_predict(trace, PagingParameters(), UINT64_MAX, options, nullptr).is_cut);
+}
+
 TEST(SyntheticWorkloads, APlanThatSavesTooLittleIsNotMade) {
   const Trace trace = streaming();
   Options options;
