@@ -1,5 +1,6 @@
 #include "picture.h"
 
+#include <sonde/toolkit/names.h>
 #include <sonde/toolkit/text.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ using toolkit::ObjectEnd;
 // Pixels.
 constexpr double kWidth = 1200, kLeft = 250, kRight = 24, kRow = 16, kBar = 11, kCurve = 80, kHeading = 34, kTicks = 24;
 constexpr double kPlot = kWidth - kLeft - kRight;
-constexpr size_t kLabel = 34;  // characters that fit beside a bar
+constexpr size_t kLabel = 24;  // characters that fit beside a size
 
 struct Colour {
   const char *name;
@@ -215,7 +216,7 @@ class Drawing {
     const double end = std::max(begin, x_of(position(object.end_ns, object.end_operation)));
     std::string label = memory_.name_of_object(object);
     if (usage.scope_name != 0) label += " " + memory_.text(usage.scope_name);
-    if (label.size() > kLabel - 12) label = label.substr(0, kLabel - 13) + "\xe2\x80\xa6";
+    label = toolkit::ellipsize(label, kLabel);
     std::string out = "<g class=\"bar\"><title>" + escape(hover(usage)) + "</title>\n";
     out += text(20, y + 12, label, "class=\"label\"");
     out += text(kLeft - 8, y + 12, format_bytes(object.bytes), "class=\"label\" text-anchor=\"end\"");

@@ -51,6 +51,7 @@ void Pools::ends(const MemoryObject &object) {
 }
 
 void Pools::unmatched_free(const MemoryObject &object) {
+  if (object.address == 0) return;  // freeing nothing is allowed
   ++unmatched_count_;
   const auto key = std::make_tuple(object.source, object.level, object.address);
   const auto found = places_.find(key);

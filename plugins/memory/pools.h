@@ -60,6 +60,7 @@ class Pools {
   void record(uint32_t source, uint32_t type, const sonde_memory_pool_t &record, int64_t time_ns);
   void begins(const toolkit::MemoryObject &object);
   void ends(const toolkit::MemoryObject &object);
+  // A free of address 0 is allowed and not counted.
   void unmatched_free(const toolkit::MemoryObject &object);
 
   const std::map<Key, PoolRow> &rows() const { return rows_; }
