@@ -27,7 +27,7 @@ struct Options {
   PlannerOptions planner;
 };
 
-inline constexpr uint32_t kOptionCount = 23;
+inline constexpr uint32_t kOptionCount = 24;
 extern const sonde_option_t kOptionSpecs[kOptionCount];
 
 Options read_options(const Config &config);

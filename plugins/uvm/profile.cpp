@@ -113,8 +113,10 @@ void Profile::kernel(uint32_t source, uint64_t correlation, uint64_t graph_node,
 void Profile::migration(uint32_t source, int64_t time_ns, uint64_t address, uint64_t bytes, bool to_host,
                         bool is_eviction) {
   ++counts_.migrations;
+  Source &mine = sources_[source];
+  ++mine.migrations;
   if (is_eviction) return;
-  std::vector<Moved> &moved = sources_[source].moved;
+  std::vector<Moved> &moved = mine.moved;
   // One record is one piece of a batch: neighbours are one.
   if (!moved.empty() && moved.back().to_host == to_host && moved.back().address + moved.back().bytes == address) {
     moved.back().bytes += bytes;
@@ -448,7 +450,8 @@ void Profile::make_trace(uint32_t number, Source &source) {
 // Where pages were at first, and moments at which the host took them back, by migrations.
 void Profile::find_homes(const Source &source, Trace &trace, const std::vector<Life> &lives,
                          std::vector<Launch> &launches) {
-  const bool by_migrations = options_.home == HomeRule::kAutomatic && !source.moved.empty();
+  const bool by_migrations = options_.home == HomeRule::kAutomatic && !source.moved.empty() &&
+                             source.migrations <= options_.trusted_migrations;
   for (Allocation &allocation : trace.allocations) {
     const bool is_nowhere = options_.home == HomeRule::kNowhere || by_migrations;
     allocation.home = is_nowhere ? Home::kNowhere : Home::kHost;

@@ -26,7 +26,8 @@ enum class HomeRule : uint8_t { kAutomatic, kHost, kNowhere };
 
 struct ProfileOptions {
   Memory memory = Memory::kAutomatic;    // what is taken for managed; automatic: managed where there is any, else all
-  HomeRule home = HomeRule::kAutomatic;  // automatic: by migrations where the capture has any, else the host
+  HomeRule home = HomeRule::kAutomatic;  // automatic: by migrations where the capture has any and all, else the host
+  uint64_t trusted_migrations = 4096;    // of a process; of more some may not have been reported
   uint32_t device = kNone;               // kNone: the one with the most launches that touch such memory
   uint32_t most_spans = 64;              // of one launch and allocation; more are joined over their smallest gaps
   uint64_t most_launches = 4'000'000;    // of a process; later ones are left out
@@ -122,6 +123,7 @@ class Profile final : public toolkit::MemoryListener {
     std::deque<Launch> launches;  // deques: growing does not copy
     std::deque<Kernel> kernels;
     std::vector<Moved> moved;
+    uint64_t migrations = 0;                         // records
     std::vector<Life> lives;                         // parallel to the trace's allocations
     std::unordered_map<uint64_t, uint32_t> managed;  // object id to allocation
     std::unordered_map<uint64_t, uint32_t> unmanaged;

@@ -311,6 +311,24 @@ TEST(Profile, MigrationsTellWherePagesWere) {
   EXPECT_EQ(trace.allocations[1].home, Home::kNowhere) << "nothing of it came from the host";
 }
 
+TEST(Profile, ManyMigrationsMayNotBeAll) {
+  // Two records are trusted to be all, three are not: what was not reported may have come from the host too.
+  ProfileOptions options;
+  options.trusted_migrations = 2;
+  for (const int records : {2, 3}) {
+    ProfileOf one(options);
+    const MemoryObject &moved = one.allocate(kAddress, 32 * kPageBytes);
+    const MemoryObject &other = one.allocate(2 * kAddress, 32 * kPageBytes);
+    one.launch(moved, 0, kPageBytes, false, 300);
+    one.launch(other, 0, kPageBytes, true, 300);
+    for (int i = 0; i < records; ++i) {
+      one.profile.migration(0, one.time_ns + 100 + i, kAddress + static_cast<uint64_t>(i) * 2 * kPageBytes, kPageBytes,
+                            false, false);
+    }
+    EXPECT_EQ(one.trace().allocations[1].home, records == 2 ? Home::kNowhere : Home::kHost) << records;
+  }
+}
+
 TEST(Profile, WithoutMigrationsPagesAreTheHosts) {
   ProfileOf one;
   const MemoryObject &object = one.allocate(kAddress, 32 * kPageBytes);
