@@ -34,6 +34,9 @@ class RooflineTables : public AccessTablePublisher {
         .f64("l2_bytes", "bytes", "", kHidden)
         .f64("intensity", "1/byte", "operations / bytes of device memory")
         .f64("l2_intensity", "1/byte", "operations / bytes of L2", kHidden)
+        .f64("sector_intensity", "1/byte", "operations / (32 * sectors), from instruction records", kHidden)
+        .f64("requested_intensity", "1/byte", "operations / bytes that threads asked for, from records of accesses",
+             kHidden)
         .f64("rate", "1/s", "operations / time")
         .f64("least_time", "ns", "max of operations / ceiling (summed over kinds) and bytes / ceiling", kHidden)
         .text("bound", "which of them is greatest: work, dram or l2")
@@ -64,11 +67,31 @@ class RooflineTables : public AccessTablePublisher {
                   cost.traffic[1],
                   row.point.dram_intensity,
                   row.point.l2_intensity,
+                  sector_intensity(row),
+                  requested_intensity(row),
                   row.point.rate,
                   nanoseconds(row.point.least_seconds),
                   bound_name(row.point.bound),
                   row.point.attained});
     }
+  }
+
+  static std::optional<double> per_byte(const std::optional<double> &operations, double bytes, uint64_t launches) {
+    if (!operations || bytes <= 0 || launches == 0) return std::nullopt;
+    return *operations * static_cast<double>(launches) / bytes;
+  }
+
+  std::optional<double> sector_intensity(const RooflineRow &row) const {
+    const KernelUnits *const units = accesses().instructions().kernels().find(row.kernel);
+    if (units == nullptr) return std::nullopt;
+    return per_byte(row.point.operations, 32.0 * static_cast<double>(units->global.units), units->launches);
+  }
+
+  std::optional<double> requested_intensity(const RooflineRow &row) const {
+    const WorkingSetRow *const sets = accesses().working_sets().kernels().find(row.kernel);
+    if (sets == nullptr) return std::nullopt;
+    return per_byte(row.point.operations, static_cast<double>(sets->read_bytes + sets->write_bytes + sets->copy_bytes),
+                    sets->watched);
   }
 
   void ceilings() {

@@ -271,8 +271,10 @@ class WorkingSetTables : public AccessTablePublisher {
     Table result = table("kernel_reuse", "Reuse between kernels",
                          "Which kernel reads what another operation wrote or read last. Byte by byte where intervals "
                          "were collected; else an allocation that was touched counts as a whole.");
-    result.text("producer", "the operation that wrote or read the bytes last", kKey)
-        .text("consumer", "the kernel that reads them", kKey)
+    result.text("producer", "the operation that wrote or read the bytes last")
+        .text("consumer", "the kernel or copy that reads them")
+        .text("producer_symbol", "name as the runtime gives it", kKey | kHidden)
+        .text("consumer_symbol", "name as the runtime gives it", kKey | kHidden)
         .u64("device", "1", "of the consumer", kKey)
         .text("kind", "read_after_write, or read_after_read with no write between", kKey)
         .u64("bytes", "bytes", "distinct ones of each consuming launch, summed", kDown)
@@ -285,7 +287,8 @@ class WorkingSetTables : public AccessTablePublisher {
     std::stable_sort(rows.begin(), rows.end(),
                      [](const auto &a, const auto &b) { return a.second->bytes > b.second->bytes; });
     for (const auto &[pair, row] : rows) {
-      result.row({process(pair.source), pair.source, short_name(pair.producer), short_name(pair.consumer), pair.device,
+      result.row({process(pair.source), pair.source, short_name(pair.producer), short_name(pair.consumer),
+                  workload_.text(pair.producer), workload_.text(pair.consumer), pair.device,
                   pair.kind == ReuseKind::kReadAfterWrite ? "read_after_write" : "read_after_read", row->bytes,
                   row->operations, row->distance.mean(), row->distance.min()});
     }

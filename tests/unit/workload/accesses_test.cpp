@@ -250,11 +250,15 @@ TEST_F(AccessesTest, TheRooflineJoinsTimesAndCounters) {
       .counter(1, "a", "dram__bytes_read.sum", 250)
       .counter(2, "a", "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 50)
       .counter(2, "a", "dram__bytes_read.sum", 250);
+  capture.allocate(0x10000, 1000, 1);
+  capture.launch(1, "a", 10).object(1, 0x10000, 1000, 100, 0, 10).instruction(1, 0x1010, 25, 13, 10);
   run(capture);
   const testing::FakeTable &rows = table("roofline");
-  EXPECT_EQ(rows.at(0, "operations").f64, 100);  // 2 * 50 a launch
-  EXPECT_EQ(rows.at(0, "intensity").f64, 0.4);   // 100 / 250
-  EXPECT_EQ(rows.at(0, "bound").str(), "dram");  // 0.25 us for the bytes, 0.1 us for the work
+  EXPECT_EQ(rows.at(0, "requested_intensity").f64, 0.25);  // 100 / (4 * 100)
+  EXPECT_EQ(rows.at(0, "sector_intensity").f64, 0.125);    // 100 / (32 * 25)
+  EXPECT_EQ(rows.at(0, "operations").f64, 100);            // 2 * 50 a launch
+  EXPECT_EQ(rows.at(0, "intensity").f64, 0.4);             // 100 / 250
+  EXPECT_EQ(rows.at(0, "bound").str(), "dram");            // 0.25 us for the bytes, 0.1 us for the work
   EXPECT_NEAR(rows.at(0, "attained").f64, 0.25, 1e-12);
   EXPECT_NEAR(rows.at(0, "rate").f64, 1e8, 1e-3);
   EXPECT_EQ(finding("roofline").verdict, SONDE_VERDICT_VIOLATION);
