@@ -337,7 +337,7 @@ void Objects::object_ends(const MemoryObject &object) {
 
   if (usage.begin_sequence <= group.peak_sequence) group.ended_since_peak.push_back(usage);
   if (is_undecided(usage, process.launches)) {
-    undecided_.emplace_back(&group, std::move(usage));
+    undecided_.emplace_back(&group, usage);
     if (undecided_.size() >= undecided_limit_) drop_decided();
   } else {
     decide(group, usage, process.launches);
