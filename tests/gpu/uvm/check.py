@@ -489,6 +489,14 @@ def selftest():
         plan.write_text("ports:\n  cuda_paging:\n    plan: {}\n")
         changed = with_option(plan, pathlib.Path(folder) / "other.yaml", thread="false").read_text()
         expect(changed == "ports:\n  cuda_paging:\n    thread: false\n    plan: {}\n", changed)
+    import captures
+    row = {"oversubscription": 3.0, "no_prefetch": 100, "each_launch": 300, "plan": 90, "optimum": 80}
+    rows = {"a": row, "b": {**row, "plan": 95}}
+    expect(all(holds for _, holds in captures.judge(rows, ["a"])), "10 % on one of two, 1.125 of the optimum")
+    expect([holds for _, holds in captures.judge({"a": row, "b": {**row, "plan": 95}, "c": {**row, "plan": 99}}, [])] ==
+           [False, True], "on one of three")
+    expect([holds for _, holds in captures.judge(rows, ["b", "x"])] == [True, True, True, False], "1.19, and none")
+    expect(not captures.judge({}, [])[0][1], "nothing was judged")
     print("selftest: every check holds")
     return 0
 
