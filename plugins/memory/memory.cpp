@@ -146,6 +146,7 @@ std::vector<Usage> Memory::worst(ObjectLevel level, uint64_t limit) const {
   std::stable_sort(rows.begin(), rows.end(), [](const Usage *a, const Usage *b) { return a->wasted() > b->wasted(); });
   if (rows.size() > limit) rows.resize(limit);
   std::vector<Usage> out;
+  out.reserve(rows.size());
   for (const Usage *const usage : rows) out.push_back(*usage);
   return out;
 }

@@ -41,6 +41,7 @@ void Worst::add(const Usage &usage) {
 
 std::vector<const Usage *> Worst::sorted() const {
   std::vector<const Usage *> out;
+  out.reserve(heap_.size());
   for (const Usage &usage : heap_) out.push_back(&usage);
   std::sort(out.begin(), out.end(), [this](const Usage *a, const Usage *b) { return is_worse(*a, *b); });
   return out;

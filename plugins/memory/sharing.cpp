@@ -123,6 +123,7 @@ SharingResult Sharing::finish(const Options &options, uint64_t peak_sequence) co
   std::vector<Candidate> order = heap_;
   std::sort(order.begin(), order.end(), [](const Candidate &a, const Candidate &b) { return a.id < b.id; });
   std::vector<toolkit::Need> needs;
+  needs.reserve(order.size());
   for (const Candidate &one : order) needs.push_back({one.first.sequence, one.last.sequence, one.bytes});
   result.bound = toolkit::needed_bound(needs);
   const toolkit::SlotPlan slots = toolkit::share_slots(needs);

@@ -127,6 +127,7 @@ class AllocatorTables : public Tables {
         .text("ordering", "shown, possible, not_shown or unknown, see the README of the analysis")
         .create();
     std::vector<const StreamCase *> rows;
+    rows.reserve(objects_.stream_order().cases().size());
     for (const StreamCase &one : objects_.stream_order().cases()) rows.push_back(&one);
     const auto rank = [](Ordering ordering) {
       return ordering == Ordering::kNotShown   ? 0

@@ -21,6 +21,8 @@ struct Need {
 // The most needed at one moment: no way of sharing takes less. O(n log n).
 inline uint64_t needed_bound(std::span<const Need> needs) {
   std::vector<std::pair<uint64_t, uint64_t>> begins, ends;
+  begins.reserve(needs.size());
+  ends.reserve(needs.size());
   for (const Need &need : needs) {
     begins.emplace_back(need.first, need.bytes);
     ends.emplace_back(need.last, need.bytes);
