@@ -8,11 +8,11 @@
 #include <cuda_runtime.h>
 #include <cupti.h>
 
+#include <unistd.h>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <unistd.h>
 
 namespace {
 
@@ -96,9 +96,10 @@ int main(int argc, char **argv) {
     check(cuptiActivityFlushAll(1), "flush");
     usleep(200000);
     check(cuptiActivityFlushAll(1), "flush");
-    std::printf("{\"moved\": %zu, \"to_device\": %llu, \"to_host\": %llu, \"faults\": %llu, \"records\": %llu, "
-                "\"dropped\": %llu}\n",
-                bytes, to_device.load(), to_host.load(), faults.load(), records.load(), dropped.load());
+    std::printf(
+        "{\"moved\": %zu, \"to_device\": %llu, \"to_host\": %llu, \"faults\": %llu, \"records\": %llu, "
+        "\"dropped\": %llu}\n",
+        bytes, to_device.load(), to_host.load(), faults.load(), records.load(), dropped.load());
   }
   return cudaFree(values);
 }

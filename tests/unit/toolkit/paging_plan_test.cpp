@@ -116,7 +116,8 @@ TEST(PagingPlanText, FaultsAreNamedWithTheirPlace) {
   expect(allocations + "steps: [{launch: 1, moves: [{prefetch: 0, needed: 0}]}]\n", "p.yaml:3",
          "launch 0 is before the launch");
   // At the boundaries there is nothing wrong.
-  EXPECT_EQ(read(allocations + "steps: [{launch: 1, moves: [{prefetch: 0, offset: 4095, bytes: 1, needed: 1}]}]\n"), "");
+  EXPECT_EQ(read(allocations + "steps: [{launch: 1, moves: [{prefetch: 0, offset: 4095, bytes: 1, needed: 1}]}]\n"),
+            "");
 }
 
 TEST(PagingPlanText, BytesAreWrittenInTheGreatestExactUnit) {

@@ -73,10 +73,7 @@ __device__ __forceinline__ uint32_t fetch_add32(volatile void *to, uint32_t valu
 // After all that the caller wrote before.
 __device__ __forceinline__ uint32_t release_add32(volatile void *to, uint32_t value) {
   uint32_t before;
-  asm volatile("atom.release.gpu.global.add.u32 %0, [%1], %2;"
-               : "=r"(before)
-               : "l"(global(to)), "r"(value)
-               : "memory");
+  asm volatile("atom.release.gpu.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(global(to)), "r"(value) : "memory");
   return before;
 }
 
