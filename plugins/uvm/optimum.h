@@ -29,7 +29,7 @@ struct Optimum {
 
 // O(n log n) in block accesses; 24 bytes an access.
 Optimum optimum(const Trace &trace, const PagingParameters &parameters, uint64_t capacity,
-                uint64_t most_accesses = 20'000'000);
+                uint64_t most_accesses = 1'000'000);
 
 // The least misses of a sequence of unit-sized things in `room` places, by Belady's rule. For tests of the rule.
 uint64_t belady_misses(const std::vector<uint32_t> &sequence, uint32_t room);

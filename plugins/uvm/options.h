@@ -21,7 +21,7 @@ struct Options {
   uint64_t reserve = 512 << 20;
   std::string level = "auto";
   double least_gain = 0.02;
-  uint64_t most_accesses = 20'000'000;
+  uint64_t most_accesses = 1'000'000;
   uint64_t rows = 50;
   ProfileOptions profile;
   PlannerOptions planner;

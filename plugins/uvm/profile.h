@@ -30,7 +30,7 @@ struct ProfileOptions {
   uint64_t trusted_migrations = 4096;    // of a process; of more some may not have been reported
   uint32_t device = kNone;               // kNone: the one with the most launches that touch such memory
   uint32_t most_spans = 64;              // of one launch and allocation; more are joined over their smallest gaps
-  uint64_t most_launches = 4'000'000;    // of a process; later ones are left out
+  uint64_t most_launches = 262'144;      // of a process; later ones are left out
   double device_rate = 2e12;             // bytes/s, for launches that were never seen without faults
 };
 
