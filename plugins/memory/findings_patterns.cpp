@@ -173,6 +173,7 @@ void PatternRules::numbers(Finding &result, const Usage &usage, Pattern pattern)
 
 double PatternRules::confidence(const Group &group, const Usage &usage, Pattern pattern) {
   if (pattern == Pattern::kLeak) return usage.object.level == ObjectLevel::kTensor ? 0.3 : 0.8;
+  if (group.process->trusted != 0) return 0.45;
   // Managed memory is used by the host's code too, which nobody sees.
   if (usage.object.kind == SONDE_MEMORY_MANAGED) return 0.5;
   // Without copies in the capture, results may have been read unseen.
@@ -278,7 +279,7 @@ void PatternRules::redundant() const {
           .evidence("saved_at_peak", "bytes", pair.at_peak)
           .evidence("objects_like_this", "1", group->shared.pairs.size())
           .evidence("not_looked_at", "1", group->shared.left_out)
-          .confidence(pair.is_across_streams ? 0.6 : 0.8);
+          .confidence((pair.is_across_streams ? 0.6 : 0.8) * (group->process->trusted != 0 ? 0.5 : 1));
       publish(std::move(result));
     }
   }

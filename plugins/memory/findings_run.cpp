@@ -75,7 +75,8 @@ void RunRules::peak() const {
         .evidence("shared_slots", "bytes", group->shared.slots_bytes)
         .evidence("not_packed", "1", group->shared.left_out)
         .evidence("touched_by_one_kernel", "bytes", group->touched_peak)
-        .confidence(0.9);
+        .evidence("trusted_launches", "1", group->process->trusted)
+        .confidence(group->process->trusted != 0 ? 0.45 : 0.9);
     publish(std::move(result));
   }
   if (broken) return;
@@ -89,9 +90,10 @@ void RunRules::peak() const {
     result.unsupported("How low the peak can get was not judged.",
                        "the capture holds no record of what kernels accessed (record it with the port cuda_access)");
   } else {
-    result.unsupported("How low the peak can get was not judged.",
-                       std::to_string(incomplete_) + " of " + count_of(launches_, "kernel launch") +
-                           " were not watched as a whole, so objects may be needed longer than is known");
+    result.unsupported(
+        "How low the peak can get was not judged.",
+        std::to_string(incomplete_) + " of " + count_of(launches_, "kernel launch") +
+            " were not watched as a whole, so objects may be needed longer than is known (see trust_watched)");
   }
   publish(std::move(result));
 }

@@ -137,6 +137,10 @@ void Objects::object_begins(const MemoryObject &object) {
   owner.until_last_use.close();
 }
 
+bool Objects::is_whole(const MemoryOperation &operation) const {
+  return operation.is_complete() || (options_.trust_watched && (operation.launch_flags & SONDE_LAUNCH_WATCHED) != 0);
+}
+
 bool Objects::is_use(const MemoryOperation &operation, const MemoryTouch &touch) const {
   switch (operation.kind) {
     case OperationKind::kKernel:
@@ -212,7 +216,11 @@ void Objects::operation(const MemoryOperation &operation, std::span<const Memory
       group->touched_peak_launch = operation.kernels;
     }
   }
-  if (!operation.is_complete()) ++owner.incomplete;
+  if (!is_whole(operation)) {
+    ++owner.incomplete;
+  } else if (!operation.is_complete()) {
+    ++owner.trusted;
+  }
   if (sink_) sink_(operation);
 }
 
@@ -273,7 +281,7 @@ void Objects::use(Watched &mine, const MemoryOperation &operation, Process &proc
   ++usage.uses;
   usage.last = now;
   mine.begins_at_use = group.begins;
-  mine.incomplete_use = process.incomplete + (operation.is_complete() ? 0 : 1);
+  mine.incomplete_use = process.incomplete + (is_whole(operation) ? 0 : 1);
   group.needed.use(mine.needed_place, usage.object.bytes);
   group.until_last_use.use(mine.last_use_place, usage.object.bytes);
   if (!usage.object.is_stream_ordered) return;

@@ -38,6 +38,7 @@ struct Process {
   uint64_t launches = 0;
   uint64_t watched = 0;
   uint64_t incomplete = 0;  // launches not watched as a whole
+  uint64_t trusted = 0;     // nor these, which count as if they were (trust_watched)
   uint64_t transfers = 0;   // copies and sets with addresses
   uint64_t late_operations = 0;
   uint64_t outside = 0;     // thread accesses in no live range
@@ -189,6 +190,8 @@ class Objects : public toolkit::MemoryListener {
   Group &group(const toolkit::MemoryObject &object);
   Watched *watched(uint64_t id);
   Parts &parts(Watched &watched);
+  // Touched nothing that was not seen, or is taken for that.
+  bool is_whole(const toolkit::MemoryOperation &operation) const;
   bool is_use(const toolkit::MemoryOperation &operation, const toolkit::MemoryTouch &touch) const;
   void use(Watched &watched, const toolkit::MemoryOperation &operation, Process &process);
   void note_idle(Watched &watched, const Use &next, Process &process);

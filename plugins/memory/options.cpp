@@ -48,6 +48,10 @@ const sonde_option_t kOptionSpecs[kOptionCount] = {
            "0..1099511627776", "bytes"),
     truth("judge_segments", "false",
           "judge allocations that a caching allocator cuts tensors from like any other; else only their tensors are"),
+    truth("trust_watched", "false",
+          "take kernels that were watched, but not as a whole (copies through tensor maps), for having touched only "
+          "what was "
+          "seen; findings then have half their confidence"),
     share("access_rate", "0.8",
           "an object with a smaller part of its bytes ever accessed is over-allocated (own choice; the published limit "
           "could not be checked)"),
@@ -109,6 +113,7 @@ Options read_options(const Config &config) {
   options.reuse_tolerance = config.f64("reuse_tolerance");
   options.object_bytes = config.i64("object_bytes");
   options.judge_segments = config.boolean("judge_segments");
+  options.trust_watched = config.boolean("trust_watched");
   options.access_rate = config.f64("access_rate");
   options.fragmentation = config.f64("fragmentation");
   options.over_allocation_bytes = config.i64("over_allocation_bytes");

@@ -33,6 +33,7 @@ struct Options {
   double reuse_tolerance = 0;
   int64_t object_bytes = 1;
   bool judge_segments = false;
+  bool trust_watched = false;
   double access_rate = 0.8;
   double fragmentation = 0.5;
   int64_t over_allocation_bytes = 512;
@@ -63,7 +64,7 @@ struct Options {
 
 // The declaration that the host checks a configuration against; the defaults above and these are the same, which a
 // test compares.
-inline constexpr uint32_t kOptionCount = 34;
+inline constexpr uint32_t kOptionCount = 35;
 extern const sonde_option_t kOptionSpecs[kOptionCount];
 
 // Reads checked options.

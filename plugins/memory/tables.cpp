@@ -213,27 +213,28 @@ class ObjectTables : public Tables {
       const auto known = [&](uint64_t value) { return knows ? std::optional<uint64_t>(value) : std::nullopt; };
       const std::string kernel =
           knows && group->touched_peak != 0 ? memory_.kernel_name(group->touched_peak_kernel) : "";
-      result.row({process(group->source),
-                  group->source,
-                  level_name(group->level),
-                  group->device,
-                  group->peak_bytes,
-                  since_begin(group->source, group->peak_ns),
-                  known(group->from_first_use_peak),
-                  known(group->until_last_use.greatest().value),
-                  known(group->needed_peak()),
-                  known(group->shared.offsets_bytes),
-                  known(group->shared.slots_bytes),
-                  known(group->shared.slots),
-                  known(group->shared.objects),
-                  known(group->shared.left_out),
-                  known(group->shared.left_out_largest),
-                  known(group->touched_peak),
-                  kernel,
-                  group->begins,
-                  group->alive_at_end,
-                  group->alive_bytes_at_end,
-                  knows && group->process->incomplete == 0 && group->process->late_operations == 0});
+      result.row(
+          {process(group->source),
+           group->source,
+           level_name(group->level),
+           group->device,
+           group->peak_bytes,
+           since_begin(group->source, group->peak_ns),
+           known(group->from_first_use_peak),
+           known(group->until_last_use.greatest().value),
+           known(group->needed_peak()),
+           known(group->shared.offsets_bytes),
+           known(group->shared.slots_bytes),
+           known(group->shared.slots),
+           known(group->shared.objects),
+           known(group->shared.left_out),
+           known(group->shared.left_out_largest),
+           known(group->touched_peak),
+           kernel,
+           group->begins,
+           group->alive_at_end,
+           group->alive_bytes_at_end,
+           knows && group->process->incomplete + group->process->trusted == 0 && group->process->late_operations == 0});
     }
   }
 

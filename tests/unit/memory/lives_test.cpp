@@ -376,6 +376,19 @@ TEST(Certainty, AnIncompleteKernelThatUsesTheObjectEndsTheGapButTaintsTheNext) {
   EXPECT_TRUE(script.has('a', kLate)) << "so were those after";
 }
 
+TEST(Certainty, WatchedKernelsMayBeTrustedAndSkippedOnesNot) {
+  Options options;
+  options.trust_watched = true;
+  Script script(options);
+  script.allocate('a', 100).kernel({}, SONDE_LAUNCH_WATCHED | SONDE_LAUNCH_INCOMPLETE).kernel({{'a'}}).free('a');
+  script.allocate('b', 100).kernel({}, SONDE_LAUNCH_SKIPPED).kernel({{'b'}}).free('b').finish();
+  EXPECT_TRUE(script.has('a', kEarly));
+  EXPECT_FALSE(script.has('b', kEarly));
+  EXPECT_TRUE(script.is_uncertain('b', kEarly));
+  EXPECT_EQ(script.objects.processes().at(0).trusted, 1u);
+  EXPECT_EQ(script.objects.processes().at(0).incomplete, 1u);
+}
+
 TEST(Certainty, ATouchThatComesTooLateLeavesNothingToConclude) {
   Script script;
   script.allocate('a', 100).kernels(2).kernel({{'a'}}).kernel({{'a'}}, SONDE_LAUNCH_WATCHED, true).free('a').finish();

@@ -337,6 +337,7 @@ TEST_F(Results, DeclaredDefaultsAreTheOnesUsed) {
   EXPECT_EQ(read.reuse_tolerance, options.reuse_tolerance);
   EXPECT_EQ(read.object_bytes, options.object_bytes);
   EXPECT_EQ(read.judge_segments, options.judge_segments);
+  EXPECT_EQ(read.trust_watched, options.trust_watched);
   EXPECT_EQ(read.access_rate, options.access_rate);
   EXPECT_EQ(read.fragmentation, options.fragmentation);
   EXPECT_EQ(read.over_allocation_bytes, options.over_allocation_bytes);
