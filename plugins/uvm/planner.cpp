@@ -262,7 +262,14 @@ class Planner {
       needs.push_back(fetch.need);
       bytes.push_back(segments_.all[fetch.segment].bytes());
     }
-    const std::vector<uint32_t> latest = latest_steps(begins_, needs, bytes, parameters_, options_.slack);
+    std::vector<uint32_t> latest = latest_steps(begins_, needs, bytes, parameters_, options_.slack);
+    if (evictions_.empty()) {
+      // Pieces are for making room. Without that, all that a launch needs is asked for with its first piece, so that
+      // neighbours become one call: each call costs its fixed part.
+      for (size_t index = 1; index < latest.size(); ++index) {
+        if (needs[index] == needs[index - 1]) latest[index] = latest[index - 1];
+      }
+    }
     // A fetch waits for the evictions before it in the list, so each stands right before the fetch that it is for.
     struct Placed {
       uint32_t step;

@@ -111,6 +111,25 @@ TEST(Planner, EachFetchIsAskedForAsLateAsItMay) {
   EXPECT_EQ(simulate(blocks.trace, round_numbers(), kUnlimited, plan.schedule).total_ns, 337'000);
 }
 
+TEST(Planner, WhatOneLaunchNeedsIsOneCallForEachAllocationWhereThereIsRoom) {
+  // Two allocations of eight blocks, cut into pieces of one block: two moves, asked for when the first piece has to be.
+  Trace trace;
+  trace.allocate(8 * kBlockBytes);
+  trace.allocate(8 * kBlockBytes);
+  const uint32_t kernel = trace.kernel("k");
+  for (int launch = 0; launch < 100; ++launch) trace.launch(kernel, 0, 10'000);
+  const uint32_t both =
+      trace.intern({{0, 0, 8 * kBlockPages, false, true, 1}, {1, 0, 8 * kBlockPages, true, false, 1}});
+  trace.launch(kernel, both, 10'000);
+  PlannerOptions pieces = options();
+  pieces.chunk_bytes = kBlockBytes;
+  const MadePlan plan = make_plan(trace, round_numbers(), kUnlimited, pieces);
+  ASSERT_EQ(plan.schedule.groups.size(), 1u);
+  EXPECT_EQ(plan.schedule.groups[0].moves.size(), 2u);
+  // Sixteen pieces of 37 us before 1,000 us: from 408 us on, during launch 40.
+  EXPECT_EQ(plan.schedule.groups[0].step, 40u);
+}
+
 TEST(Planner, WithoutRoomTheLastUseIsFollowedByAnEviction) {
   Blocks blocks(2);
   blocks.launch({0}, 10'000).launch({0}, 10'000).launch({1}, 10'000);
