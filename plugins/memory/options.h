@@ -52,8 +52,8 @@ struct Options {
   int64_t object_rows = 100;
   int64_t findings_of_rule = 10;
   int64_t timeline_rows = 256;
-  int64_t reorder_records = 65536;
-  int64_t remembered = 65536;
+  int64_t reorder_records = 16384;
+  int64_t remembered = 16384;
   std::string svg;
   std::string html;
   std::string perfetto;
