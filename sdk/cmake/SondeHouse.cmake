@@ -44,6 +44,10 @@ if(SONDE_SANITIZE)
   if(SONDE_SANITIZE MATCHES "undefined")
     add_compile_options(-fno-sanitize-recover=undefined)
   endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # Instrumented code hides from GCC 12 that an optional is asked before it is read. Other builds keep the warning.
+    add_compile_options(-Wno-error=maybe-uninitialized)
+  endif()
   if(SONDE_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # The sanitizer does not model atomic_thread_fence; GCC warns at each one.
     add_compile_options(-Wno-error=tsan)
